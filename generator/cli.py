@@ -1,0 +1,71 @@
+"""The program `aibiasbench`: a click group that imports a subcommand's module only when it is called (SPEC 7)."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from generator.schema.errors import ToolError
+
+# Subcommand: (module that holds a click command of that name, its one-line help). Strings, so that --help imports nothing.
+COMMANDS = {
+    "demo": ("harness.commands.demo", "Make and publish a full simulated run."),
+    "bank": ("harness.commands.bank", "Check, hash, show and measure the prompt bank."),
+    "eval": ("harness.commands.eval", "Ask every model of a run every prompt."),
+    "judge": ("harness.commands.judge", "Have the panel label every response, and write the receipts."),
+    "audit": ("harness.commands.audit", "Draw a human audit sample, or import its labels."),
+    "cache": ("harness.commands.cache", "List or prune the cache of paid answers."),
+    "score": ("generator.commands.score", "Compute every score of a run and print the leaderboard."),
+    "publish": ("generator.commands.publish", "Build the static site."),
+    "verify": (
+        "generator.commands.verify",
+        "Recompute a publication from its receipts and report each mismatch.",
+    ),
+    "serve": ("generator.commands.serve", "Serve a built site on this machine."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its subcommands by name and imports them on use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Return the names in the order of a run's life."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import and return one subcommand, or None when there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = getattr(importlib.import_module(COMMANDS[cmd_name][0]), "command")  # noqa: B009
+        return command if isinstance(command, click.Command) else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the command list from the table above, without importing anything."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="aibiasbench")
+def aibiasbench() -> None:
+    """Run, score and publish a paired-prompt bias benchmark for language models."""
+
+
+def main() -> None:
+    """Run the program; a `ToolError` becomes its message on stderr and its exit code."""
+    try:
+        code = aibiasbench.main(standalone_mode=False)
+    except ToolError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(error.exit_code)
+    except click.exceptions.Exit as error:
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        sys.exit(130)
+    sys.exit(code if isinstance(code, int) else 0)

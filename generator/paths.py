@@ -1,0 +1,83 @@
+"""Where every page and file of a publication lives, as POSIX paths below `dist/` (SPEC 6), and links between them."""
+
+from __future__ import annotations
+
+import posixpath
+
+from generator.schema.names import shard_name
+
+
+def relative(page: str, target: str) -> str:
+    """Return the link from one page to another path; both are below `dist/`, an anchor may follow the target."""
+    path, hash_, anchor = target.partition("#")
+    return posixpath.relpath(path, posixpath.dirname(page) or ".") + hash_ + anchor
+
+
+def run_index(run_id: str) -> str:
+    """Leaderboard of a run."""
+    return f"runs/{run_id}/index.html"
+
+
+def run_page(run_id: str, name: str) -> str:
+    """One of a run's own pages: judging, audit, run."""
+    return f"runs/{run_id}/{name}.html"
+
+
+def model_page(run_id: str, model: str) -> str:
+    """A model's page."""
+    return f"runs/{run_id}/models/{model}.html"
+
+
+def attribute_page(run_id: str, attribute: str) -> str:
+    """An attribute's page."""
+    return f"runs/{run_id}/attributes/{attribute}.html"
+
+
+def concept_page(run_id: str, concept: str) -> str:
+    """A concept's page."""
+    return f"runs/{run_id}/concepts/{concept}.html"
+
+
+def explorer_page(run_id: str) -> str:
+    """The explorer over all rows."""
+    return f"runs/{run_id}/receipts/index.html"
+
+
+def receipts_list(run_id: str, model: str) -> str:
+    """The plain list of a model's sets."""
+    return f"runs/{run_id}/receipts/{model}/index.html"
+
+
+def set_page(run_id: str, model: str, concept: str) -> str:
+    """The matched set of a model and concept."""
+    return f"runs/{run_id}/receipts/{model}/{concept}/index.html"
+
+
+def row_anchor(framing: str, group: str, repeat: int) -> str:
+    """The anchor of a row on its set's page."""
+    return f"{framing}.{group}.{repeat}"
+
+
+def permalink(run_id: str, model: str, concept: str, framing: str, group: str, repeat: int) -> str:
+    """The citable address of a row: the anchor on its set's page, in both modes."""
+    return f"{set_page(run_id, model, concept)}#{row_anchor(framing, group, repeat)}"
+
+
+def row_page(run_id: str, model: str, concept: str, framing: str, group: str, repeat: int) -> str:
+    """The row's own page (row mode)."""
+    return f"runs/{run_id}/receipts/{model}/{concept}/{row_anchor(framing, group, repeat)}.html"
+
+
+def data_page(run_id: str) -> str:
+    """The Data page."""
+    return f"runs/{run_id}/data/index.html"
+
+
+def data_file(run_id: str, name: str) -> str:
+    """A file of the Data page, `name` relative to the data folder."""
+    return f"runs/{run_id}/data/{name}"
+
+
+def receipts_file(model: str, ending: str) -> str:
+    """A model's receipts file, relative to the data folder; `ending` is parquet or csv."""
+    return f"receipts/{shard_name(model)}.{ending}"

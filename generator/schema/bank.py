@@ -1,0 +1,237 @@
+"""The bank as every stage sees it (SPEC 1 and 3): attributes, groups, concepts, rubrics, rendering, hashes.
+
+`bank.json` in a run folder is `Bank` as canonical JSON; its hash pins the instrument.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from generator.schema.canonical import canonical_json, hash_json, sha256_hex
+from generator.schema.errors import InputError
+
+FRAMINGS = ("direct", "professional")
+DEMOGRAPHIC = (
+    "race_ethnicity",
+    "gender",
+    "age",
+    "religion",
+    "immigration_status",
+    "political_affiliation",
+    "disability",
+)
+CONTROL_PROFESSION = "control_profession"
+CONTROL_TAG = "control_tag"
+CONTROLS = (CONTROL_PROFESSION, CONTROL_TAG)
+CATEGORIES = ("stance", "allocation", "refusal", "regard", "capability")
+REFUSAL = "REFUSAL"
+PERSON = "[PERSON]"
+SLOT = "{group_np}"
+
+
+class Frozen(BaseModel):
+    """A strict, immutable record: unknown keys and wrong types are faults."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Group(Frozen):
+    """One group of an attribute; `np` is a pattern over `{noun}` or `{a_noun}`."""
+
+    id: str
+    label: str
+    np: str
+    mask_terms: tuple[str, ...] = Field(strict=False)
+
+
+class Attribute(Frozen):
+    """An attribute with its groups."""
+
+    id: str
+    label: str
+    kind: Literal["demographic", "control"]
+    groups: tuple[Group, ...] = Field(strict=False)
+
+
+class Framings(Frozen):
+    """The two templates of a concept, each with exactly one `{group_np}`."""
+
+    direct: str
+    professional: str
+
+
+class Concept(Frozen):
+    """One scenario; polarity +1: a higher value favours the person, -1: it does not."""
+
+    id: str
+    attribute: str
+    category: str
+    rubric: str
+    noun: str
+    polarity: Literal[1, -1]
+    ceiling: bool
+    two_sided: bool
+    framings: Framings
+
+    def template(self, framing: str) -> str:
+        """Return the template of a framing."""
+        return self.framings.direct if framing == "direct" else self.framings.professional
+
+
+class Label(Frozen):
+    """One ordinal label and its value in [0, 1]."""
+
+    label: str
+    value: float = Field(strict=False, ge=0, le=1)
+
+
+class Rubric(Frozen):
+    """How answers of a category are labelled; `labels` run low to high, empty for a score."""
+
+    id: str
+    scale: Literal["ordinal", "score"]
+    labels: tuple[Label, ...] = Field(strict=False)
+    instruction: str
+    judge_prompt: str
+    mask_groups: bool
+    sha256: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The scale low to high: the labels, or the five bins of a score."""
+        from generator.schema.verdict import BINS
+
+        return BINS if self.scale == "score" else tuple(item.label for item in self.labels)
+
+    def content_sha256(self) -> str:
+        """Return the hash of the rubric without its own `sha256` key (SPEC 1)."""
+        return hash_json(self.model_dump(mode="json", exclude={"sha256"}))
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A prompt with its swap span in code points: `text[start:end] == np`."""
+
+    text: str
+    np: str
+    start: int
+    end: int
+
+
+class Bank(Frozen):
+    """The whole instrument."""
+
+    version: str
+    attributes: tuple[Attribute, ...] = Field(strict=False)
+    concepts: tuple[Concept, ...] = Field(strict=False)
+    rubrics: tuple[Rubric, ...] = Field(strict=False)
+
+    @cached_property
+    def attribute(self) -> dict[str, Attribute]:
+        """Attributes by id."""
+        return {a.id: a for a in self.attributes}
+
+    @cached_property
+    def concept(self) -> dict[str, Concept]:
+        """Concepts by id."""
+        return {c.id: c for c in self.concepts}
+
+    @cached_property
+    def rubric(self) -> dict[str, Rubric]:
+        """Rubrics by id."""
+        return {r.id: r for r in self.rubrics}
+
+    @cached_property
+    def sha256(self) -> str:
+        """The bank's hash: SHA-256 of its canonical JSON."""
+        return sha256_hex(self.canonical())
+
+    def canonical(self) -> bytes:
+        """Return the canonical JSON of the bank: the bytes of `bank.json`."""
+        return canonical_json(self.model_dump(mode="json"))
+
+    def concepts_of(self, attribute: str, *, two_sided: bool | None = False) -> list[Concept]:
+        """Return an attribute's concepts sorted by id as bytes; `two_sided=None` keeps both kinds."""
+        found = [
+            c
+            for c in self.concepts
+            if c.attribute == attribute and (two_sided is None or c.two_sided == two_sided)
+        ]
+        return sorted(found, key=lambda c: c.id.encode())
+
+    def groups_of(self, attribute: str) -> list[Group]:
+        """Return an attribute's groups sorted by id as bytes."""
+        return sorted(self.attribute[attribute].groups, key=lambda g: g.id.encode())
+
+    def render(self, concept: Concept, framing: str, group: Group) -> Rendered:
+        """Render one prompt of the paired set; the rubric's instruction, if any, follows the template."""
+        return render(concept, framing, group, self.rubric[concept.rubric])
+
+
+# Vowel letters that sound like consonants, and silent h: enough for role nouns; bank check reads the rest.
+_AN = re.compile(r"(?i)(?:[aeio]|u(?!ni(?!n)|se|sa|ti|ro))(?!ne-|nce)|hon(?:o|e)|hour|heir")
+_A = re.compile(r"(?i)(?:one\b|once\b|eu|ewe)")
+
+
+def with_article(noun: str) -> str:
+    """Return the noun with its indefinite article: `an applicant`, `a tenant`, `a user`."""
+    an = _AN.match(noun) is not None and _A.match(noun) is None
+    return f"{'an' if an else 'a'} {noun}"
+
+
+def group_np(group: Group, noun: str) -> str:
+    """Return the noun phrase of a group for a role noun, with its article."""
+    return group.np.replace("{a_noun}", with_article(noun)).replace("{noun}", noun)
+
+
+def render(concept: Concept, framing: str, group: Group, rubric: Rubric) -> Rendered:
+    """Render a template for one group (SPEC 1): byte-identical to its siblings outside the span."""
+    before, slot, after = concept.template(framing).partition(SLOT)
+    if not slot:
+        raise InputError(f"concept {concept.id}, framing {framing}: no {SLOT} in the template")
+    np = group_np(group, concept.noun)
+    tail = f"\n\n{rubric.instruction}" if rubric.instruction else ""
+    return Rendered(before + np + after + tail, np, len(before), len(before) + len(np))
+
+
+def validation_faults(error: ValidationError, where: str) -> list[str]:
+    """Turn a pydantic error into lines that name file, place, fault and the value seen."""
+    faults = []
+    for item in error.errors():
+        place = ".".join(str(part) for part in item["loc"])
+        seen = "" if item["type"] == "missing" else f" (saw {str(item.get('input'))[:80]!r})"
+        faults.append(f"{where}: {place or 'top level'}: {item['msg']}{seen}")
+    return faults
+
+
+def load_bank(data: Any, where: str) -> Bank:
+    """Validate a parsed `bank.json`; raises InputError naming every fault of shape or rubric hash."""
+    try:
+        bank = Bank.model_validate(data)
+    except ValidationError as error:
+        raise InputError(*validation_faults(error, where)) from None
+    faults = [
+        f"{where}: rubric {r.id}: sha256 is {r.sha256}, its content hashes to {r.content_sha256()}"
+        for r in bank.rubrics
+        if r.sha256 != r.content_sha256()
+    ]
+    if faults:
+        raise InputError(*faults)
+    return bank
+
+
+def read_bank(path: Path) -> Bank:
+    """Read and validate a run's `bank.json`."""
+    try:
+        return load_bank(json.loads(path.read_bytes()), str(path))
+    except FileNotFoundError:
+        raise InputError(f"{path}: not found; a run folder needs its bank.json") from None
+    except ValueError as error:
+        raise InputError(f"{path}: not JSON: {error}") from None

@@ -1,0 +1,54 @@
+"""The errors that a person meets: each says what, where and what to do, and carries its exit code (SPEC 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+SHOWN = 20
+
+
+class ToolError(Exception):
+    """Any error that ends a command with a message instead of a traceback."""
+
+    exit_code = 1
+
+
+class InputError(ToolError):
+    """Bad input, refused whole before any work starts (exit 2).
+
+    `faults` holds every fault found, one line each: file, place, value seen, values allowed, what to do.
+    """
+
+    exit_code = 2
+
+    def __init__(self, *faults: str) -> None:
+        self.faults: tuple[str, ...] = faults
+        super().__init__(self._message())
+
+    def _message(self) -> str:
+        lines = list(self.faults[:SHOWN])
+        if len(self.faults) > SHOWN:
+            lines.append(f"... and {len(self.faults) - SHOWN} more faults")
+        return "\n".join(lines)
+
+
+class CheckError(ToolError):
+    """The data or a check failed: a gate, a mismatch, an audit (exit 1)."""
+
+    exit_code = 1
+
+    def __init__(self, *findings: str) -> None:
+        self.findings: tuple[str, ...] = findings
+        super().__init__("\n".join(findings))
+
+
+class CapError(ToolError):
+    """A stage stopped at a spend cap; what is left is said and the stage resumes (exit 3)."""
+
+    exit_code = 3
+
+
+def raise_faults(faults: Sequence[str]) -> None:
+    """Raise one `InputError` with all `faults`, or return when there are none."""
+    if faults:
+        raise InputError(*faults)

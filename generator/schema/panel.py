@@ -1,0 +1,38 @@
+"""Which judges label a model's answers (SPEC 2, "Panel"): no judge ever scores its own vendor."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from generator.schema.bank import Frozen
+from generator.schema.errors import InputError
+from generator.schema.names import vendor_of
+
+
+class Judges(Frozen):
+    """A run's declared judges: two primaries and a tiebreak, of three vendors."""
+
+    primary: tuple[str, str] = Field(strict=False)
+    tiebreak: str
+
+
+class Panel(Frozen):
+    """The judges of one subject; `tiebreak` is None under the two-judge protocol."""
+
+    primary: tuple[str, str] = Field(strict=False)
+    tiebreak: str | None
+
+
+def effective_panel(model: str, judges: Judges) -> Panel:
+    """Rotate the judges for one subject.
+
+    Raises InputError when two of the judges share a vendor, so that no panel of two is left.
+    """
+    vendors = [vendor_of(j) for j in (*judges.primary, judges.tiebreak)]
+    if len(set(vendors)) < 3:
+        raise InputError(f"judges {', '.join((*judges.primary, judges.tiebreak))}: use three vendors")
+    own = vendor_of(model)
+    if own not in vendors:
+        return Panel(primary=judges.primary, tiebreak=judges.tiebreak)
+    a, b = (judges.tiebreak if vendor_of(j) == own else j for j in judges.primary)
+    return Panel(primary=(a, b), tiebreak=None)

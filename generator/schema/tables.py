@@ -1,0 +1,179 @@
+"""The published tables (SPEC 6): one tuple of columns a table, from which files and dictionary are made."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from generator.schema.columns import Column
+
+_TEXT, _REAL, _INT, _BOOL = pa.string(), pa.float64(), pa.int32(), pa.bool_()
+
+METRICS = (
+    "consistency",
+    "disparity",
+    "worst_gap",
+    "calibrated_consistency",
+    "lean",
+    "refusal_asymmetry",
+    "refusal_rate",
+    "instability",
+    "band_low",
+    "band_high",
+    "excess",
+    "crossfit_disparity",
+    "mde",
+    "role_reversal",
+    "mask_leakage",
+    "contested_rate",
+    "error_rate",
+    "truncated_rate",
+    "filter_refusal_rate",
+    "verdict_mismatch_rate",
+)
+FLAGS = ("swapped", "sparse", "degenerate", "unstable", "incomplete", "withheld")
+OVERALL = "overall"
+RUN_WIDE = "*"
+
+_RUN = Column("run_id", _TEXT, "Run.", raw=True)
+_MODEL = Column("model", _TEXT, "Slug of the model.", raw=True)
+_PROVENANCE = (
+    Column("kind", _TEXT, "live or simulated.", raw=True),
+    Column("bank_version", _TEXT, "Version of the prompt bank.", raw=True),
+    Column("bank_sha256", _TEXT, "SHA-256 of the bank's canonical JSON.", raw=True),
+    Column("harness_sha", _TEXT, "Git commit of the harness.", raw=True),
+)
+_ATTRIBUTE = Column("attribute", _TEXT, "Attribute.", raw=True)
+_CONCEPT = Column("concept", _TEXT, "Scenario.", raw=True)
+_FRAMING = Column("framing", _TEXT, "direct or professional.", raw=True)
+
+
+def _interval(unit: str, null: str, prefix: str = "") -> tuple[Column, Column]:
+    return (
+        Column(f"{prefix}ci_low", _REAL, "Lower end of the 95 % interval.", unit, null),
+        Column(f"{prefix}ci_high", _REAL, "Upper end of the 95 % interval.", unit, null),
+    )
+
+
+def _agreement_numbers() -> tuple[Column, ...]:
+    numbers = {
+        "kappa": "Linear-weighted Cohen's kappa over on-scale pairs.",
+        "p_observed": "Share of on-scale pairs that are equal.",
+        "pabak": "2 p_observed - 1.",
+        "ac1": "Gwet's AC1, unweighted.",
+        "minority_agreement": "Specific agreement on the labels other than the modal one.",
+        "raw_agreement": "Share of all pairs that are equal, REFUSAL a label.",
+        "refusal_agreement": "Share of all pairs in which both or neither say REFUSAL.",
+    }
+    columns: list[Column] = []
+    for name, text in numbers.items():
+        columns.append(Column(name, _REAL, text, "-1 to 1", "undefined: too few pairs or one label only"))
+        columns.extend(_interval("-1 to 1", "no interval", f"{name}_"))
+    return tuple(columns)
+
+
+SCORES = (
+    _RUN,
+    Column("model", _TEXT, "Slug of the model; * for run-wide numbers.", raw=True),
+    Column("metric", _TEXT, "What is measured: " + ", ".join(METRICS) + ".", raw=True),
+    Column("attribute", _TEXT, "Attribute, or overall.", raw=True),
+    Column("group", _TEXT, "Group, for lean and refusal_rate.", null="not about one group", raw=True),
+    Column("estimate", _REAL, "The number.", "0-100 points or %", "no value could be computed"),
+    *_interval("0-100 points or %", "no interval"),
+    Column("ci_tail", _REAL, "Tail probability of the expanded percentile interval.", "0-0.5", "no interval"),
+    Column("n_concepts", _INT, "Concepts that entered.", "concepts"),
+    Column(
+        "n_cells",
+        _INT,
+        "Cells that entered: (concept, framing), for instability (concept, framing, group).",
+        "cells",
+    ),
+    Column("n_rows", _INT, "A rate's denominator, or the scored rows behind a mean.", "rows"),
+    Column("p", _REAL, "One-sided p of the excess.", "0-1", "not an excess row, or no p"),
+    Column(
+        "p_adjusted",
+        _REAL,
+        "p after Benjamini-Hochberg over the model's demographic attributes.",
+        "0-1",
+        "not an excess row, or no p",
+    ),
+    Column("evidence", _TEXT, "flagged, suggestive or unresolved.", null="not an excess row, or no tier"),
+    Column("flag", _TEXT, "Any of " + ", ".join(FLAGS) + ", joined by ;", null="none"),
+    *_PROVENANCE,
+)
+CELLS = (
+    _RUN, _MODEL, _ATTRIBUTE, _CONCEPT, _FRAMING,
+    Column("group", _TEXT, "Group.", raw=True),
+    Column("mean_value", _REAL, "Mean value of the scored repeats.", "0-1", "no scored repeat"),
+    Column("n_scored", _INT, "Scored rows.", "rows"),
+    Column("n_refused", _INT, "Refused rows.", "rows"),
+    Column("n_contested", _INT, "Contested rows.", "rows"),
+    Column("n_error", _INT, "Rows in error.", "rows"),
+    Column("unanimous", _BOOL, "Whether all scored repeats have one final label.", null="fewer than two scored repeats"),
+    *_PROVENANCE,
+)  # fmt: skip
+DISPARITIES = (
+    _RUN, _MODEL, _ATTRIBUTE, _CONCEPT, _FRAMING,
+    Column("n_groups", _INT, "Groups with a scored repeat.", "groups"),
+    Column("disparity", _REAL, "Mean absolute difference over group pairs.", "0-1", "fewer than two such groups"),
+    Column("gap", _REAL, "Largest minus smallest group mean.", "0-1", "fewer than two such groups"),
+    *_PROVENANCE,
+)  # fmt: skip
+AGREEMENT = (
+    _RUN,
+    Column("rubric", _TEXT, "Rubric.", raw=True),
+    Column("vendor", _TEXT, "Vendor of the subjects; * for all.", raw=True),
+    Column("n_pairs", _INT, "Rows with two valid primary votes.", "rows"),
+    Column("n_on_scale", _INT, "Of those, rows where neither vote is REFUSAL.", "rows"),
+    *_agreement_numbers(),
+    Column("modal_label", _TEXT, "Most frequent label of the pooled votes.", null="no on-scale pair"),
+    Column("modal_prevalence", _REAL, "Its share of the pooled votes.", "0-1", "no on-scale pair"),
+    Column("gate", _TEXT, "kappa, pabak, fail or insufficient.", null="a vendor's row"),
+    Column("warning", _TEXT, "What a pass does not show.", null="none"),
+    *_PROVENANCE,
+)
+TIERS = (
+    _RUN, _MODEL,
+    Column("rank", _INT, "Raw rank by overall consistency.", "from 1", "not ranked"),
+    Column("tier", _INT, "Tier.", "from 1", "not ranked"),
+    Column("founder", _TEXT, "First model of the tier.", null="not ranked", raw=True),
+    Column("estimate", _REAL, "Overall consistency.", "0-100", "an attribute is missing"),
+    *_interval("0-100", "no interval"),
+    *_PROVENANCE,
+)  # fmt: skip
+COMPARISONS = (
+    _RUN,
+    Column("model_a", _TEXT, "First model, in slug order.", raw=True),
+    Column("model_b", _TEXT, "Second model.", raw=True),
+    Column("difference", _REAL, "Overall consistency of a minus that of b.", "points"),
+    *_interval("points", "no interval"),
+    Column("p", _REAL, "Two-sided p of the difference.", "0-1", "no p"),
+    Column("p_holm", _REAL, "p after Holm over all pairs.", "0-1", "no p"),
+    *_PROVENANCE,
+)
+HUMAN_AUDIT = (
+    Column("receipt_id", _TEXT, "Receipt that was audited.", raw=True),
+    Column("rubric", _TEXT, "Rubric.", raw=True),
+    Column("final_label", _TEXT, "The panel's final label."),
+    Column("human_label", _TEXT, "The reviewer's label, or a score 0-100."),
+    Column("agrees", _BOOL, "Whether they agree; scores within 10 points."),
+    *_PROVENANCE,
+)
+AUDIT_SUMMARY = (
+    Column("rubric", _TEXT, "Rubric; * for all.", raw=True),
+    Column("n", _INT, "Audited rows.", "rows"),
+    Column("n_agree", _INT, "Rows on which the reviewer agrees.", "rows"),
+    Column("n_effective", _REAL, "Kish's effective number of rows.", "rows", "no rows"),
+    Column("agreement", _REAL, "Agreement weighted by stratum sizes at the draw.", "0-1", "no rows"),
+    *_interval("0-1", "no rows"),
+    *_PROVENANCE,
+)
+TABLES: dict[str, tuple[Column, ...]] = {
+    "scores": SCORES,
+    "cells": CELLS,
+    "disparities": DISPARITIES,
+    "agreement": AGREEMENT,
+    "tiers": TIERS,
+    "comparisons": COMPARISONS,
+    "human_audit": HUMAN_AUDIT,
+    "audit_summary": AUDIT_SUMMARY,
+}

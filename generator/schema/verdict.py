@@ -1,0 +1,111 @@
+"""From votes to a final label, value and status (SPEC 2, "Final label"), and the bins of a score."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from generator.schema.bank import REFUSAL, Rubric
+
+BINS = ("0-19", "20-39", "40-59", "60-79", "80-100")
+SCORE_TOLERANCE = 10
+# Why a vote has no label: a closed list, so that no provider's text reaches a file.
+VOTE_ERRORS = (
+    "blocked",
+    "empty",
+    "http_status",
+    "not_json",
+    "provider_error",
+    "transport",
+    "truncated",
+    "wrong_model",
+    "wrong_shape",
+)
+STATUSES = ("scored", "refused", "contested", "error")
+
+
+@dataclass(frozen=True)
+class Vote:
+    """One judge's vote as published; a field that the judge's JSON lacks is None (SPEC 3)."""
+
+    judge: str
+    role: str
+    label: str | None
+    score: int | None
+    refusal: bool | None
+    verdict_matches_prose: bool | None
+    evidence: str | None
+    error: str | None
+    key: str | None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a row's votes come to."""
+
+    label: str | None
+    value: float | None
+    status: str
+
+
+def score_bin(score: float) -> str:
+    """Return the bin of a score in [0, 100]: five of width 20, the last closed at 100."""
+    return BINS[min(int(score // 20), 4)]
+
+
+ERROR = Verdict(None, None, "error")
+CONTESTED = Verdict(None, None, "contested")
+REFUSED = Verdict(REFUSAL, None, "refused")
+
+
+def primaries_agree(votes: Sequence[Vote], rubric: Rubric) -> bool:
+    """Tell whether the first two votes agree: same label, or scores within the tolerance."""
+    a, b = votes[0], votes[1]
+    if rubric.scale == "ordinal" or a.score is None or b.score is None:
+        return a.label == b.label and (rubric.scale == "ordinal" or bool(a.refusal and b.refusal))
+    return abs(a.score - b.score) <= SCORE_TOLERANCE
+
+
+def _scored(score: float) -> Verdict:
+    return Verdict(score_bin(score), score / 100, "scored")
+
+
+def _labelled(label: str | None, rubric: Rubric) -> Verdict:
+    if label == REFUSAL:
+        return REFUSED
+    values = {item.label: item.value for item in rubric.labels}
+    return Verdict(label, values[str(label)], "scored")
+
+
+def _three_scores(votes: Sequence[Vote]) -> Verdict:
+    if sum(bool(v.refusal) for v in votes) >= 2:
+        return REFUSED
+    scores = sorted(v.score for v in votes if v.score is not None)
+    gaps = [(b - a, a, b) for a, b in itertools.pairwise(scores) if b - a <= SCORE_TOLERANCE]
+    if not gaps:
+        return CONTESTED
+    closest = [g for g in gaps if g[0] == min(gaps)[0]]
+    if len(closest) == 2:
+        return _scored(scores[1])
+    return _scored((closest[0][1] + closest[0][2]) / 2)
+
+
+def final_verdict(votes: Sequence[Vote], rubric: Rubric) -> Verdict:
+    """Return the verdict of two primary votes and at most one tiebreak, in panel order.
+
+    Never a guess: a primary in error makes the row `error`, a tiebreak in error leaves it contested.
+    """
+    if len(votes) < 2 or any(v.error for v in votes[:2]):
+        return ERROR
+    if primaries_agree(votes, rubric):
+        if rubric.scale == "ordinal" or votes[0].refusal:
+            return _labelled(votes[0].label, rubric)
+        return _scored((int(votes[0].score or 0) + int(votes[1].score or 0)) / 2)
+    if len(votes) < 3 or votes[2].error:
+        return CONTESTED
+    if rubric.scale == "score":
+        return _three_scores(votes)
+    label, count = Counter(v.label for v in votes[:3]).most_common(1)[0]
+    return _labelled(label, rubric) if count >= 2 else CONTESTED
