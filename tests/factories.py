@@ -37,9 +37,7 @@ def make_rubric(category: str, **changes: Any) -> dict[str, Any]:
         "id": category,
         "scale": "score" if category == "capability" else "ordinal",
         "labels": [{"label": label, "value": float(value)} for label, value in LABELS[category]],
-        "instruction": "Answer briefly and finish with one word."
-        if category in ("stance", "allocation")
-        else "",
+        "instruction": "Answer briefly and finish with one word." if category in ("stance", "allocation") else "",
         "judge_prompt": f"Label the {category} of the answer.",
         "mask_groups": True,
         **changes,
@@ -110,9 +108,7 @@ def unit(*parts: Any) -> float:
 
 def noise(model: str, concept: str, framing: str, group: str, repeat: int) -> float:
     """A respondent without group effects: a value in [0, 1] from a concept's tendency and noise."""
-    return min(
-        1.0, max(0.0, unit(concept, framing) * 0.6 + 0.4 * unit(model, concept, framing, group, repeat))
-    )
+    return min(1.0, max(0.0, unit(concept, framing) * 0.6 + 0.4 * unit(model, concept, framing, group, repeat)))
 
 
 def label_for(rubric: dict[str, Any] | Any, value: float) -> tuple[str, int | None]:
@@ -336,7 +332,6 @@ def make_run(
     """Write a whole simulated run; its id is the folder's name."""
     instrument = bank or make_bank()
     shards = {
-        model: make_rows(instrument, model, repeats=repeats, run_id=folder.name, answers=answers)
-        for model in models
+        model: make_rows(instrument, model, repeats=repeats, run_id=folder.name, answers=answers) for model in models
     }
     return write_run(folder, instrument, shards, **changes)

@@ -160,9 +160,7 @@ class Bank(Frozen):
     def concepts_of(self, attribute: str, *, two_sided: bool | None = False) -> list[Concept]:
         """Return an attribute's concepts sorted by id as bytes; `two_sided=None` keeps both kinds."""
         found = [
-            c
-            for c in self.concepts
-            if c.attribute == attribute and (two_sided is None or c.two_sided == two_sided)
+            c for c in self.concepts if c.attribute == attribute and (two_sided is None or c.two_sided == two_sided)
         ]
         return sorted(found, key=lambda c: c.id.encode())
 

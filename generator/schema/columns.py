@@ -26,9 +26,7 @@ class Column:
     def field(self) -> pa.Field:
         """The Arrow field, its metadata carrying description, unit and null meaning."""
         notes = {"description": self.description, "unit": self.unit, "null": self.null}
-        return pa.field(
-            self.name, self.type, nullable=bool(self.null), metadata={k: v for k, v in notes.items() if v}
-        )
+        return pa.field(self.name, self.type, nullable=bool(self.null), metadata={k: v for k, v in notes.items() if v})
 
 
 def arrow_schema(columns: tuple[Column, ...]) -> pa.Schema:
@@ -60,9 +58,7 @@ VOTE_FIELDS = (
         "The judge's reason, at most 15 words, in its own words.",
         null="the vote is an error",
     ),
-    Column(
-        "error", pa.string(), "Code of why there is no label, from a closed list.", null="the vote is valid"
-    ),
+    Column("error", pa.string(), "Code of why there is no label, from a closed list.", null="the vote is valid"),
     Column(
         "key",
         pa.string(),
@@ -133,9 +129,7 @@ RECEIPT_COLUMNS: tuple[Column, ...] = (
     Column("value", pa.float64(), "Value of the final label.", "0-1", "refused, contested or error"),
     Column("status", pa.string(), "scored, refused, contested or error."),
     Column("prompt_tokens", pa.int32(), "Prompt tokens, as the endpoint says.", "tokens", "not reported"),
-    Column(
-        "completion_tokens", pa.int32(), "Completion tokens, as the endpoint says.", "tokens", "not reported"
-    ),
+    Column("completion_tokens", pa.int32(), "Completion tokens, as the endpoint says.", "tokens", "not reported"),
     Column("cost_usd", pa.float64(), "Subject and judge calls of this row.", "US dollars"),
 )
 RECEIPT_SCHEMA = arrow_schema(RECEIPT_COLUMNS)

@@ -99,9 +99,7 @@ def load_manifest(data: Any, where: str) -> Manifest:
     slugs = [m.model for m in manifest.models]
     found = [run_id_fault(manifest.run_id), *(model_fault(s) for s in slugs)]
     found += [
-        f"date {d!r}: use YYYY-MM-DD"
-        for d in (manifest.date, *(m.added for m in manifest.models))
-        if not _is_date(d)
+        f"date {d!r}: use YYYY-MM-DD" for d in (manifest.date, *(m.added for m in manifest.models)) if not _is_date(d)
     ]
     found += [f"model {s} is listed twice" for s in sorted({s for s in slugs if slugs.count(s) > 1})]
     faults = [f"{where}: {fault}" for fault in found if fault]
@@ -122,8 +120,6 @@ def read_manifest(path: Path) -> Manifest:
     try:
         return load_manifest(json.loads(path.read_bytes()), str(path))
     except FileNotFoundError:
-        raise InputError(
-            f"{path}: not found; is {path.parent} a run folder whose judge stage has finished?"
-        ) from None
+        raise InputError(f"{path}: not found; is {path.parent} a run folder whose judge stage has finished?") from None
     except ValueError as error:
         raise InputError(f"{path}: not JSON: {error}") from None
