@@ -81,3 +81,33 @@ def data_file(run_id: str, name: str) -> str:
 def receipts_file(model: str, ending: str) -> str:
     """A model's receipts file, relative to the data folder; `ending` is parquet or csv."""
     return f"receipts/{shard_name(model)}.{ending}"
+
+
+# The methodology pages in reading order (content/pages/<name>.md); other pages link to `methodology_page(name)`.
+METHODOLOGY = (
+    "index",
+    "paired-prompts",
+    "attributes",
+    "tasks",
+    "scoring",
+    "worked-example",
+    "control-band",
+    "tiers",
+    "judging",
+    "agreement",
+    "statistics",
+    "evidence",
+    "audit",
+    "nist",
+    "limits",
+    "reproduction",
+    "amendments",
+)
+SEARCH_PAGE = "search.html"
+
+
+def methodology_page(name: str = "index", anchor: str = "") -> str:
+    """A methodology page, `name` from METHODOLOGY; raises KeyError for any other, so that no link can be dead."""
+    if name not in METHODOLOGY:
+        raise KeyError(name)
+    return f"methodology/{name}.html" + (f"#{anchor}" if anchor else "")
