@@ -1,0 +1,339 @@
+"""From values to HTML: the Jinja environment, numbers, untrusted text, the page frame and hashed assets (SPEC 6).
+
+Every page extends `base.html` and is rendered by `render_page(template, frame(...), **values)`. What a frame holds, and
+so what every template may use:
+
+`site`         the Site: title, tagline, publisher, contact, mismatch, data_licence…
+`edition`      the Edition, or None on a page of no run (404, an empty run list)
+`run`          its manifest, or None
+`page`         this page's path below dist/
+`title`        the page's own title (without the site's name); `description` one sentence for cards and search
+`link(target)` the relative address of another path below dist/ (an anchor may follow): use generator.paths for targets
+`paths`        the module generator.paths, so `link(paths.model_page(run.run_id, slug))`
+`asset(name)`  the relative address of a file of site_templates/static/ under its content-hashed name
+`nav`          tuple of NavItem(label, href, current); `crumbs` tuple of Crumb(label, href or None)
+`notices`      tuple of Notice(kind, heading, lines): simulated, preview, withheld, supersedes, superseded
+`robots`       "noindex" or None; `canonical`, `card` (picture) absolute addresses or None
+`csp`          the page's Content-Security-Policy; `scripts` assets loaded deferred (these run from file:// too);
+               `modules` assets loaded as ES modules (a browser refuses modules from file://)
+
+Blocks of base.html: `head` (extra head elements), `main` (inside <main id="main">), `wide` is a class choice: set
+`main_class` in the template for a full-width page. Filters: `num(digits=1)` (a number or –), `visible` (untrusted text,
+escaped, with control and bidi characters shown), `plural(singular, plural)`, `bytesize`, `short(length)`.
+
+Numbers: `score(row, column, digits)` writes a `data-score` element from a ScoreRow; `cell(table, key, column, value,
+digits, scale)` a `data-cell` element, where `key` is the table's key columns joined by commas (TABLE_KEYS) and a
+`data-scale="100"` says that the page shows 100 times the file's value. The element's whole text is `format(value,
+".<digits>f")` with minus zero as zero, or `–` where the file has null; digits can be counted in the text.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import html
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from generator import paths
+from generator.scorebook import ScoreRow
+from generator.site import Edition, Site
+
+TEMPLATES = Path(__file__).resolve().parent.parent / "site_templates"
+STATIC = TEMPLATES / "static"
+NULL = "–"
+SCORE_COLUMNS = ("estimate", "ci_low", "ci_high")
+# What identifies a row of each table in a `data-cell`, in this order.
+TABLE_KEYS = {
+    "scores": ("model", "metric", "attribute", "group"),
+    "cells": ("model", "concept", "framing", "group"),
+    "disparities": ("model", "concept", "framing"),
+    "agreement": ("rubric", "vendor"),
+    "tiers": ("model",),
+    "comparisons": ("model_a", "model_b"),
+    "human_audit": ("receipt_id",),
+    "audit_summary": ("rubric",),
+}
+
+
+def number(value: float | None, digits: int = 1) -> str:
+    """Return a number as Python's format rounds it, minus zero as zero, and `–` for null.
+
+    Raises ValueError on NaN or infinity: a published number is finite or null.
+    """
+    if value is None:
+        return NULL
+    if value != value or value in (float("inf"), float("-inf")):
+        raise ValueError(f"cannot publish {value!r}: write null where there is no value")
+    text = f"{value:.{digits}f}"
+    return text[1:] if text.startswith("-") and not text.strip("-0.") else text
+
+
+def score(row: ScoreRow, column: str = "estimate", digits: int = 1) -> Markup:
+    """Return a number of `scores` in the element that `verify` reads."""
+    value = getattr(row, column)
+    if column in SCORE_COLUMNS:
+        return Markup('<span data-score="{}|{}">{}</span>').format(row.key, column, number(value, digits))
+    key = row.key.replace("|", ",")
+    return cell("scores", key, column, value, 0 if isinstance(value, int) else digits)
+
+
+def interval(row: ScoreRow, digits: int = 1) -> Markup:
+    """Return the 95 % interval of a row as two `data-score` elements, or a dash when it has none."""
+    if row.ci_low is None:
+        return Markup('<span class="none" title="no interval">{}</span>').format(NULL)
+    low, high = score(row, "ci_low", digits), score(row, "ci_high", digits)
+    return Markup('<span class="ci"><span class="vh">95 % interval </span>{} to {}</span>').format(low, high)
+
+
+def cell(table: str, key: str, column: str, value: float | str | None, digits: int = 2, *, scale: int = 1) -> Markup:
+    """Return a number or word of any table in the element that `verify` reads; `scale` 100 shows 100 x the value."""
+    shown = value if isinstance(value, str) else number(None if value is None else value * scale, digits)
+    scaled = Markup(' data-scale="{}"').format(scale) if scale != 1 else Markup()
+    return Markup('<span data-cell="{}|{}|{}"{}>{}</span>').format(table, key, column, scaled, shown)
+
+
+# Untrusted text. Bidi controls would reorder what a reader sees, and other invisible characters would hide in it: both
+# are shown as their code point. Line feed and space stay; everything that HTML reads is escaped in the same pass.
+def _hidden(point: int) -> bool:
+    character = chr(point)
+    if character in "\n":
+        return False
+    return unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp", "Co") or (
+        unicodedata.category(character) == "Zs" and character != " "
+    )
+
+
+def _shown(point: int) -> str:
+    name = unicodedata.name(chr(point), "CONTROL CHARACTER")
+    return f'<span class="cp" title="{html.escape(name)}">U+{point:04X}</span>'
+
+
+_VISIBLE: dict[int, str] = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;", ord('"'): "&#34;", ord("'"): "&#39;"}
+_VISIBLE.update(
+    {p: _shown(p) for p in (*range(0x3100), *range(0xE000, 0x10000), *range(0xE0000, 0xE0080)) if _hidden(p)}
+)
+_VISIBLE.update({p: _shown(p) for p in range(0x110BD, 0x110CE) if _hidden(p)})
+_SPECIAL = re.compile("[" + "".join(re.escape(chr(p)) for p in sorted(_VISIBLE)) + "]")
+
+
+def visible(text: str) -> Markup:
+    """Return untrusted text as HTML: escaped, every control, bidi or invisible character shown as its code point."""
+    return Markup(_SPECIAL.sub(lambda found: _VISIBLE[ord(found[0])], text))  # noqa: S704 - every special is replaced
+
+
+def marked(text: str, spans: Sequence[tuple[int, int]], *, css: str = "swap", replacement: str | None = None) -> Markup:
+    """Return untrusted text with spans (code points, in order, end exclusive) in `<mark>`.
+
+    `replacement` stands for each span's text, as the judges saw it.
+    """
+    parts, place = [], 0
+    for start, end in spans:
+        inner = text[start:end] if replacement is None else replacement
+        parts += [visible(text[place:start]), Markup('<mark class="{}">{}</mark>').format(css, visible(inner))]
+        place = end
+    return Markup().join([*parts, visible(text[place:])])
+
+
+def plural(count: int, singular: str, many: str | None = None) -> str:
+    """Return `1 model`, `14 models`."""
+    return f"{count:,} {singular if count == 1 else many or singular + 's'}"
+
+
+def bytesize(count: int) -> str:
+    """Return a file's size in decimal units: `512 B`, `1.4 MB`."""
+    size = float(count)
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
+def short(text: str, length: int = 12) -> str:
+    """Return the start of a hash."""
+    return text[:length]
+
+
+@functools.cache
+def environment() -> Environment:
+    """Return the one Jinja environment: autoescape always, an undefined name is an error."""
+    env = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    env.filters.update(num=number, visible=visible, plural=plural, bytesize=bytesize, short=short)
+    env.globals.update(paths=paths, score=score, interval=interval, cell=cell, marked=marked, NULL=NULL)
+    return env
+
+
+@dataclass(frozen=True)
+class Asset:
+    """A static file under its content-hashed path below dist/."""
+
+    name: str
+    path: str
+    data: bytes
+
+
+@functools.cache
+def assets() -> dict[str, Asset]:
+    """Return every file of site_templates/static/ by its name there (`site.css`, `vendor/parquet.js`)."""
+    found = {}
+    for file in sorted(p for p in STATIC.rglob("*") if p.is_file()):
+        name = file.relative_to(STATIC).as_posix()
+        data = file.read_bytes()
+        digest = hashlib.sha256(data).hexdigest()[:10]
+        found[name] = Asset(name, f"assets/{file.stem}.{digest}{file.suffix}", data)
+    return found
+
+
+def asset_files() -> Iterator[tuple[str, bytes]]:
+    """Yield (path below dist/, bytes) of every asset."""
+    for asset in assets().values():
+        yield asset.path, asset.data
+
+
+@dataclass(frozen=True)
+class NavItem:
+    """A link of the main navigation."""
+
+    label: str
+    href: str
+    current: bool
+
+
+@dataclass(frozen=True)
+class Crumb:
+    """A step of the way from the site's start to this page; the last has no address."""
+
+    label: str
+    href: str | None
+
+
+@dataclass(frozen=True)
+class Notice:
+    """A banner above a page: kind is simulated, preview, withheld, supersedes or superseded."""
+
+    kind: str
+    heading: str
+    lines: tuple[str, ...]
+    href: str | None = None
+
+
+def _nav(edition: Edition | None, page: str, section: str) -> tuple[NavItem, ...]:
+    targets: list[tuple[str, str, str]] = []
+    if edition:
+        run_id = edition.run_id
+        targets += [
+            ("leaderboard", "Leaderboard", paths.run_index(run_id)),
+            ("receipts", "Receipts", paths.explorer_page(run_id)),
+            ("judging", "Judging", paths.run_page(run_id, "judging")),
+            ("audit", "Human audit", paths.run_page(run_id, "audit")),
+            ("run", "This run", paths.run_page(run_id, "run")),
+            ("data", "Data", paths.data_page(run_id)),
+        ]
+    targets += [
+        ("methodology", "Methodology", "methodology/index.html"),
+        ("runs", "All runs", "runs/index.html"),
+    ]
+    return tuple(NavItem(label, paths.relative(page, target), name == section) for name, label, target in targets)
+
+
+def notices(edition: Edition | None, page: str) -> tuple[Notice, ...]:
+    """Return the banners that every page of an edition carries (SPEC 6 and 7)."""
+    if edition is None:
+        return ()
+    found = []
+    manifest, standing = edition.run.manifest, edition.standing
+    if edition.simulated:
+        text = "No real language model was asked. The answers and the votes come from programs with planted biases."
+        found.append(Notice("simulated", "Simulated run", (text,)))
+    if standing.state == "preview":
+        found.append(Notice("preview", "Preview, not a publication", tuple(standing.reasons)))
+    elif standing.state == "withheld":
+        found.append(Notice("withheld", "Published in part", tuple(standing.reasons)))
+    if manifest.supersedes:
+        link = paths.relative(page, paths.run_index(manifest.supersedes))
+        found.append(Notice("supersedes", f"This run supersedes {manifest.supersedes}", (), link))
+    if edition.superseded_by:
+        link = paths.relative(page, paths.run_index(edition.superseded_by))
+        found.append(Notice("superseded", f"Superseded by {edition.superseded_by}", (), link))
+    return tuple(found)
+
+
+def content_security_policy(*, wasm: bool = False) -> str:
+    """Return a page's policy: own files only, nothing inline; `wasm` lets a page compile WebAssembly (search)."""
+    scripts = "'self' 'wasm-unsafe-eval'" if wasm else "'self'"
+    return (
+        f"default-src 'none'; script-src {scripts}; style-src 'self'; img-src 'self'; font-src 'self'; "
+        "connect-src 'self'; base-uri 'none'; form-action 'self'"
+    )
+
+
+def frame(
+    edition: Edition | None,
+    page: str,
+    title: str,
+    *,
+    site: Site | None = None,
+    description: str = "",
+    section: str = "",
+    crumbs: Sequence[tuple[str, str | None]] = (),
+    scripts: Sequence[str] = (),
+    modules: Sequence[str] = (),
+    wasm: bool = False,
+    base_url: str | None = None,
+) -> dict[str, Any]:
+    """Return the context that `base.html` needs for one page (names: the module's docstring).
+
+    `section` marks the current entry of the navigation: leaderboard, receipts, judging, audit, run, data, methodology
+    or runs. `crumbs` are (label, path below dist/ or None). `site` and `base_url` are for pages without an edition.
+    """
+    own_site = edition.site if edition else site
+    if own_site is None:
+        raise ValueError(f"{page}: a page without an edition needs its site")
+    base = edition.base_url if edition else base_url
+    indexable = edition is None or edition.indexable
+    link: Callable[[str], str] = functools.partial(paths.relative, page)
+    files = assets()
+    return {
+        "site": own_site,
+        "edition": edition,
+        "run": edition.run.manifest if edition else None,
+        "page": page,
+        "title": title,
+        "description": description or own_site.description,
+        "link": link,
+        "asset": lambda name: link(files[name].path),
+        "nav": _nav(edition, page, section),
+        "crumbs": tuple(Crumb(label, None if target is None else link(target)) for label, target in crumbs),
+        "notices": notices(edition, page),
+        "robots": None if indexable else "noindex",
+        "canonical": f"{base}/{page}" if base else None,
+        "card": f"{base}/{card_path(edition)}" if base and edition else None,
+        "csp": content_security_policy(wasm=wasm),
+        "scripts": tuple(scripts),
+        "modules": tuple(modules),
+    }
+
+
+def card_path(edition: Edition) -> str:
+    """Return the path of the run's Open Graph card below dist/."""
+    return f"runs/{edition.run_id}/card.png"
+
+
+def render_page(template: str, context: dict[str, Any], **values: Any) -> bytes:
+    """Render one page with its frame; returns UTF-8 bytes."""
+    return environment().get_template(template).render(**context, **values).encode()

@@ -1,0 +1,59 @@
+"""The published `scores` table (SPEC 6) as pages look numbers up: a `ScoreRow` by (model, metric, attribute, group)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """One row of `scores`; numbers on presentation scale, None where the file has null."""
+
+    model: str
+    metric: str
+    attribute: str
+    group: str | None
+    estimate: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    ci_tail: float | None = None
+    n_concepts: int | None = None
+    n_cells: int | None = None
+    n_rows: int | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    evidence: str | None = None
+    flag: str | None = None
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The row's flags, in the file's order."""
+        return tuple(self.flag.split(";")) if self.flag else ()
+
+    @property
+    def key(self) -> str:
+        """The row's place in `data-score` and `data-cell`, without the column."""
+        return "|".join((self.model, self.metric, self.attribute, self.group or ""))
+
+
+_COLUMNS = tuple(f.name for f in fields(ScoreRow))
+Key = tuple[str, str, str, str | None]
+
+
+class ScoreBook:
+    """`scores` indexed by (model, metric, attribute, group)."""
+
+    def __init__(self, scores: pa.Table) -> None:
+        columns = [scores.column(name).to_pylist() for name in _COLUMNS]
+        rows = (ScoreRow(*values) for values in zip(*columns, strict=True))
+        self._rows: dict[Key, ScoreRow] = {(r.model, r.metric, r.attribute, r.group): r for r in rows}
+
+    def row(self, model: str, metric: str, attribute: str = "overall", group: str | None = None) -> ScoreRow:
+        """Return a row; one that the table lacks (withheld, or no such number) comes back with every number None."""
+        return self._rows.get((model, metric, attribute, group)) or ScoreRow(model, metric, attribute, group)
+
+    def has(self, model: str, metric: str, attribute: str = "overall", group: str | None = None) -> bool:
+        """Tell whether the table holds the row at all."""
+        return (model, metric, attribute, group) in self._rows

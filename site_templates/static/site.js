@@ -1,0 +1,59 @@
+// Small comforts on every page that loads it; nothing here is needed to read the page.
+"use strict";
+
+// Copy buttons: <button type="button" data-copy="…" hidden>. A relative address is made absolute first.
+for (const button of document.querySelectorAll("button[data-copy]")) {
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    const before = button.textContent;
+    const text = new URL(button.dataset.copy, document.baseURI).href;
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = text;
+    }
+    setTimeout(() => { button.textContent = before; }, 2500);
+  });
+}
+
+// Sortable tables: <table data-sort>; a header cell with data-key="text" or "number" gets a button. A cell may carry its
+// value in data-value; cells without a value stay last in both directions.
+for (const table of document.querySelectorAll("table[data-sort]")) {
+  const headers = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
+  headers.forEach((header, column) => {
+    if (!header.dataset.key) return;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "sort";
+    button.append(...header.childNodes);
+    for (const link of button.querySelectorAll("a")) link.replaceWith(...link.childNodes);
+    header.append(button);
+    button.addEventListener("click", () => {
+      const down = header.dataset.key === "number"
+        ? header.getAttribute("aria-sort") !== "descending"
+        : header.getAttribute("aria-sort") === "ascending";
+      for (const other of headers) other.removeAttribute("aria-sort");
+      header.setAttribute("aria-sort", down ? "descending" : "ascending");
+      sortRows(table, column, header.dataset.key, down ? -1 : 1);
+    });
+  });
+}
+
+function sortRows(table, column, kind, direction) {
+  const value = (row) => {
+    const cell = row.cells[column];
+    const text = cell.dataset.value ?? cell.textContent.trim();
+    if (text === "" || text === "–") return null;
+    return kind === "number" ? Number(text) : text;
+  };
+  for (const body of table.tBodies) {
+    const rows = [...body.rows].map((row, place) => ({ row, place, value: value(row) }));
+    rows.sort((a, b) => {
+      if (a.value === null || b.value === null) return (a.value === null) - (b.value === null) || a.place - b.place;
+      const order = kind === "number" ? a.value - b.value : a.value < b.value ? -1 : a.value > b.value ? 1 : 0;
+      return direction * order || a.place - b.place;
+    });
+    body.append(...rows.map((item) => item.row));
+  }
+}
