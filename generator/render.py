@@ -40,7 +40,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from generator import paths
 from generator.scorebook import ScoreRow
@@ -116,17 +116,26 @@ def _shown(point: int) -> str:
     return f'<span class="cp" title="{html.escape(name)}">U+{point:04X}</span>'
 
 
-_VISIBLE: dict[int, str] = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;", ord('"'): "&#34;", ord("'"): "&#39;"}
-_VISIBLE.update(
-    {p: _shown(p) for p in (*range(0x3100), *range(0xE000, 0x10000), *range(0xE0000, 0xE0080)) if _hidden(p)}
-)
-_VISIBLE.update({p: _shown(p) for p in range(0x110BD, 0x110CE) if _hidden(p)})
-_SPECIAL = re.compile("[" + "".join(re.escape(chr(p)) for p in sorted(_VISIBLE)) + "]")
+_HIDDEN = {p: _shown(p) for p in (*range(0x3100), *range(0xE000, 0x10000), *range(0x110BD, 0x110CE)) if _hidden(p)}
+_HIDDEN.update({p: _shown(p) for p in range(0xE0000, 0xE0080) if _hidden(p)})
+
+
+def _ranges(points: Sequence[int]) -> str:
+    """Return code points in order as the inside of a regex class; ranges match far faster than single characters."""
+    starts = [p for p in points if p - 1 not in _HIDDEN]
+    ends = [p for p in points if p + 1 not in _HIDDEN]
+    return "".join(f"\\U{a:08x}-\\U{b:08x}" for a, b in zip(starts, ends, strict=True))
+
+
+_CLASS = re.compile(f"[{_ranges(sorted(_HIDDEN))}]")
+_ASCII_CLASS = re.compile("[\\x00-\\x09\\x0b-\\x1f\\x7f]")
 
 
 def visible(text: str) -> Markup:
     """Return untrusted text as HTML: escaped, every control, bidi or invisible character shown as its code point."""
-    return Markup(_SPECIAL.sub(lambda found: _VISIBLE[ord(found[0])], text))  # noqa: S704 - every special is replaced
+    escaped = escape(text)
+    pattern = _ASCII_CLASS if text.isascii() else _CLASS
+    return Markup(pattern.sub(lambda found: _HIDDEN[ord(found[0])], escaped))  # noqa: S704 - escaped above
 
 
 def marked(text: str, spans: Sequence[tuple[int, int]], *, css: str = "swap", replacement: str | None = None) -> Markup:
