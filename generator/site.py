@@ -6,13 +6,14 @@ Reads `content/site.toml`; everything else is handed in. An edition is what ever
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
+from generator.redactions import Redactions
 from generator.schema.bank import Frozen, validation_faults
 from generator.schema.errors import InputError
 
@@ -52,7 +53,8 @@ class Edition:
 
     `mode`: "row" writes a page a row, "folded" keeps rows as anchors on their set's page. `base_url` is the address of
     `dist/` without a trailing slash, or None. `superseded_by` names a newer run that replaces this one. `chart_cache`
-    is a folder for finished charts, or None to keep them in memory only.
+    is a folder for finished charts, or None to keep them in memory only. `redactions` are the site's withdrawn responses:
+    whatever shows a response passes the shard through `redactions.apply` first.
     """
 
     site: Site
@@ -63,6 +65,7 @@ class Edition:
     base_url: str | None = None
     superseded_by: str | None = None
     chart_cache: Path | None = None
+    redactions: Redactions = field(default_factory=Redactions)
 
     @property
     def run_id(self) -> str:
