@@ -1,0 +1,165 @@
+"""The bootstrap of SPEC 5: portable draws of concepts, replicates of ratios, the expanded percentile interval.
+
+Every statistic here is a ratio of sums over concepts, so that all replicates of all models are one matrix product of
+the counts with the concepts' numerators and denominators.
+
+Hesterberg 2015, arXiv 1411.5279 (expanded percentile); Hyndman and Fan 1996, type 7 (quantile).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from generator.stats.distributions import normal_cdf, t_quantile
+
+FloatArray = npt.NDArray[np.float64]
+CountArray = npt.NDArray[np.uint8]
+
+RESAMPLES = 10_000
+DECIMALS = 12
+UNSTABLE_SHARE = 0.01
+_WORDS = 8
+
+
+def rounded(values: FloatArray) -> FloatArray:
+    """Round to 12 decimals, as before any comparison, sign or quantile, so that every language decides alike."""
+    return np.asarray(np.round(values, DECIMALS) + 0.0)
+
+
+def round12(value: float) -> float:
+    """Round one number to 12 decimals, minus zero to zero."""
+    return round(value, DECIMALS) + 0.0
+
+
+@lru_cache(maxsize=64)
+def concept_counts(bank_sha256: str, attribute: str, n: int, resamples: int = RESAMPLES) -> CountArray:
+    """Return how often each of `n` concepts is drawn: uint8 array (resamples, n), rows summing to n, read-only.
+
+    Draw j of resample b is word j mod 8, big-endian uint32, of SHA-256("<bank>|<attribute>|<n>|<b>|<j div 8>"), mapped
+    to floor(word * n / 2^32): any language with SHA-256 makes the same matrix.
+    """
+    blocks = -(-n // _WORDS)
+    prefix = hashlib.sha256(f"{bank_sha256}|{attribute}|{n}|".encode())
+    digests = bytearray()
+    for b in range(resamples):
+        for k in range(blocks):
+            state = prefix.copy()
+            state.update(b"%d|%d" % (b, k))
+            digests += state.digest()
+    words = np.frombuffer(digests, ">u4").reshape(resamples, blocks * _WORDS)[:, :n].astype(np.uint64)
+    drawn = ((words * np.uint64(n)) >> np.uint64(32)).astype(np.int64)
+    flat = drawn + n * np.arange(resamples)[:, None]
+    counts = np.bincount(flat.ravel(), minlength=resamples * n).reshape(resamples, n).astype(np.uint8)
+    counts.flags.writeable = False
+    return counts
+
+
+def _on_grid(values: FloatArray) -> FloatArray:
+    """Return each row on a binary grid so coarse that its sums of n counted terms are exact in doubles.
+
+    Sums of at most n terms then do not depend on their order, hence not on the processor, the number of threads or the
+    models that stand in the same product. The step is below 2^-52 of the row's largest possible sum.
+    """
+    largest = np.abs(values).max(axis=-1, keepdims=True, initial=0.0) * values.shape[-1]
+    _, exponent = np.frexp(largest)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(values, 52 - exponent)), exponent - 52))
+
+
+def weighted_sums(counts: CountArray, values: FloatArray) -> FloatArray:
+    """Return sum over concepts of count x value: (..., concepts) -> (..., resamples), exact in any order."""
+    flat = _on_grid(values.reshape(-1, values.shape[-1]))
+    return (flat @ counts.T.astype(np.float64)).reshape(*values.shape[:-1], counts.shape[0])
+
+
+def ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    """Return numerator / denominator, NaN where nothing was counted."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.where(denominator > 0, numerator / denominator, np.nan))
+
+
+@dataclass(frozen=True)
+class Sample:
+    """How much evidence an interval rests on: `n` concepts (the smaller number where there are two) and `df`."""
+
+    n: int
+    df: int
+
+    @property
+    def enough(self) -> bool:
+        """Whether there is an interval at all."""
+        return self.n >= 2
+
+    @property
+    def tail(self) -> float:
+        """The expanded tail a = Phi(-sqrt(n/(n-1)) t_{.975,df}); NaN below two concepts."""
+        return expanded_tail(self.n, self.df) if self.enough else math.nan
+
+
+def one_attribute(n: int) -> Sample:
+    """Return the sample of a number that rests on one attribute's `n` concepts."""
+    return Sample(n, n - 1)
+
+
+def several_attributes(ns: list[int]) -> Sample:
+    """Return the sample of a number pooled over attributes: the smallest n, df summed."""
+    return Sample(min(ns, default=0), sum(n - 1 for n in ns))
+
+
+@lru_cache(maxsize=4096)
+def expanded_tail(n: int, df: int) -> float:
+    """Return the tail probability of the expanded percentile interval at 95 %."""
+    return normal_cdf(-math.sqrt(n / (n - 1)) * t_quantile(0.975, df))
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An interval on the scale of its replicates; NaN ends and tail where there is none."""
+
+    low: float
+    high: float
+    tail: float
+    unstable: bool = False
+
+    def mapped(self, scale: float, shift: float) -> Interval:
+        """Return the interval of scale x statistic + shift, its ends in order."""
+        ends = (scale * self.low + shift, scale * self.high + shift)
+        return Interval(min(ends), max(ends), self.tail, self.unstable)
+
+
+NO_INTERVAL = Interval(math.nan, math.nan, math.nan)
+
+
+def sorted_quantile(ordered: FloatArray, p: float) -> float:
+    """Return the type 7 quantile of ascending values."""
+    place = (len(ordered) - 1) * p
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return float(ordered[below] + (place - below) * (ordered[above] - ordered[below]))
+
+
+def percentile_interval(replicates: FloatArray, sample: Sample) -> Interval:
+    """Return the expanded percentile interval of one statistic's replicates (resamples,), NaN = no value.
+
+    Replicates without a value are dropped; above 1 % of them the interval is marked unstable.
+    """
+    kept = replicates[~np.isnan(replicates)]
+    if not sample.enough or not len(kept):
+        return NO_INTERVAL
+    ordered = np.sort(rounded(kept))
+    unstable = len(replicates) - len(kept) > UNSTABLE_SHARE * len(replicates)
+    a = sample.tail
+    return Interval(sorted_quantile(ordered, a), sorted_quantile(ordered, 1 - a), a, unstable)
+
+
+def reflected(estimate: float, interval: Interval) -> Interval:
+    """Return the reflected interval [2e - high, 2e - low] clipped to [0, 1]: for a maximum minus a minimum."""
+    if math.isnan(interval.tail):
+        return interval
+    low, high = (min(1.0, max(0.0, 2 * estimate - end)) for end in (interval.high, interval.low))
+    return Interval(low, high, interval.tail, interval.unstable)

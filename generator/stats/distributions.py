@@ -1,0 +1,79 @@
+"""Normal and Student t distributions and the interpolated quantile: all that SPEC 5 needs, without a library.
+
+Accuracy is that of double precision to about 1e-13, held against scipy in the tests.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from statistics import NormalDist
+
+_NORMAL = NormalDist()
+_TINY = 1e-300
+_STEPS = 500
+
+
+def normal_cdf(x: float) -> float:
+    """Return P(Z <= x); by erfc, so that the lower tail keeps its relative accuracy."""
+    return 0.5 * math.erfc(-x / math.sqrt(2))
+
+
+def normal_quantile(p: float) -> float:
+    """Return the x with P(Z <= x) = p; minus and plus infinity at 0 and 1."""
+    if p <= 0:
+        return -math.inf
+    return math.inf if p >= 1 else _NORMAL.inv_cdf(p)
+
+
+def _beta_fraction(a: float, b: float, x: float) -> float:
+    """Return the continued fraction of the incomplete beta function, by Lentz's method (DLMF 8.17.22)."""
+    c, d = 1.0, 1.0 - (a + b) * x / (a + 1)
+    d = 1.0 / (d if abs(d) > _TINY else _TINY)
+    value = d
+    for m in range(1, _STEPS):
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        for term in (even, odd):
+            d = 1.0 + term * d
+            d = 1.0 / (d if abs(d) > _TINY else _TINY)
+            c = 1.0 + term / (c if abs(c) > _TINY else _TINY)
+            value *= d * c
+        if abs(d * c - 1.0) < 1e-16:
+            break
+    return value
+
+
+def beta_cdf(a: float, b: float, x: float) -> float:
+    """Return the regularized incomplete beta function I_x(a, b)."""
+    if x <= 0 or x >= 1:
+        return float(x >= 1)
+    log_front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
+    if x < (a + 1) / (a + b + 2):
+        return math.exp(log_front) * _beta_fraction(a, b, x) / a
+    return 1.0 - math.exp(log_front) * _beta_fraction(b, a, 1 - x) / b
+
+
+def t_cdf(x: float, df: float) -> float:
+    """Return P(T <= x) of Student's t with `df` > 0 degrees of freedom."""
+    if math.isinf(x):
+        return float(x > 0)
+    tail = 0.5 * beta_cdf(df / 2, 0.5, df / (df + x * x))
+    return 1.0 - tail if x > 0 else tail
+
+
+@lru_cache(maxsize=4096)
+def t_quantile(p: float, df: float) -> float:
+    """Return the x with P(T <= x) = p, 0 < p < 1, by bisection to the last bit of the lower tail."""
+    if p == 0.5:
+        return 0.0
+    tail = min(p, 1 - p)
+    low, high = -1.0, 0.0
+    while t_cdf(low, df) > tail:
+        low *= 2
+    while True:
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if t_cdf(middle, df) < tail else (low, middle)
+    return high if p < 0.5 else -high
