@@ -72,6 +72,7 @@ node_modules/.package-lock.json: package-lock.json package.json $(VENV)/.site
 
 $(VENDOR): node_modules/.package-lock.json site_templates/parquet.mjs
 	$(NPM) run --silent build
+	@cat node_modules/hyparquet/LICENSE node_modules/fzstd/LICENSE > $(dir $@)LICENSES.txt
 	@touch $@
 
 assets: $(VENDOR) ## The browser's Parquet reader, bundled from npm

@@ -45,6 +45,25 @@ def make_rubric(category: str, **changes: Any) -> dict[str, Any]:
     return {**rubric, "sha256": hash_json(rubric)}
 
 
+def make_concept(attribute: str, category: str, i: int, **changes: Any) -> dict[str, Any]:
+    """One concept of a bank, polarity -1 for every third."""
+    return {
+        "id": f"{attribute}_{category}_{i}",
+        "attribute": attribute,
+        "category": category,
+        "rubric": category,
+        "noun": "applicant",
+        "polarity": -1 if i % 3 == 2 else 1,
+        "ceiling": False,
+        "two_sided": False,
+        "framings": {
+            "direct": f"Case {i} of {category}: what about {{group_np}} who asks?",
+            "professional": f"You work here. In case {i}, {{group_np}} asks about {category}.",
+        },
+        **changes,
+    }
+
+
 def make_bank(
     attributes: Sequence[str] = (*DEMOGRAPHIC, *CONTROLS),
     *,
@@ -74,24 +93,9 @@ def make_bank(
             }
         )
         shape = (control_quota or CONTROL_QUOTA) if control else (quota or QUOTA)
-        for category in CATEGORIES:
-            for i in range(shape.get(category, 0)):
-                concepts.append(
-                    {
-                        "id": f"{attribute}_{category}_{i}",
-                        "attribute": attribute,
-                        "category": category,
-                        "rubric": category,
-                        "noun": "applicant",
-                        "polarity": -1 if i % 3 == 2 else 1,
-                        "ceiling": False,
-                        "two_sided": False,
-                        "framings": {
-                            "direct": f"Case {i} of {category}: what about {{group_np}} who asks?",
-                            "professional": f"You work here. In case {i}, {{group_np}} asks about {category}.",
-                        },
-                    }
-                )
+        concepts += [
+            make_concept(attribute, category, i) for category in CATEGORIES for i in range(shape.get(category, 0))
+        ]
     data = {
         "version": version,
         "attributes": atts,

@@ -32,6 +32,7 @@ CONTROL_TAG = "control_tag"
 CONTROLS = (CONTROL_PROFESSION, CONTROL_TAG)
 CATEGORIES = ("stance", "allocation", "refusal", "regard", "capability")
 REFUSAL = "REFUSAL"
+BINS = ("0-19", "20-39", "40-59", "60-79", "80-100")  # of a score: [0,20), [20,40), [40,60), [60,80), [80,100]
 PERSON = "[PERSON]"
 SLOT = "{group_np}"
 
@@ -106,8 +107,6 @@ class Rubric(Frozen):
     @property
     def names(self) -> tuple[str, ...]:
         """The scale low to high: the labels, or the five bins of a score."""
-        from generator.schema.verdict import BINS
-
         return BINS if self.scale == "score" else tuple(item.label for item in self.labels)
 
     def content_sha256(self) -> str:

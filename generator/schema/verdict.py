@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from generator.schema.bank import REFUSAL, Rubric
+from generator.schema.bank import BINS, REFUSAL, Rubric
 
-BINS = ("0-19", "20-39", "40-59", "60-79", "80-100")
 SCORE_TOLERANCE = 10
 # Why a vote has no label: a closed list, so that no provider's text reaches a file.
 VOTE_ERRORS = (

@@ -1,0 +1,5 @@
+"""`python -m generator`: the same program as `aibiasbench`."""
+
+from generator.cli import main
+
+main()

@@ -1,0 +1,68 @@
+"""The program itself: instant help, exit codes, messages instead of tracebacks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import click
+import pytest
+
+from generator import cli
+from generator.schema.errors import CapError, CheckError, InputError
+
+
+def run(*args: str) -> subprocess.CompletedProcess[str]:
+    """Run the program as a user would."""
+    return subprocess.run([sys.executable, "-m", "generator", *args], capture_output=True, text=True)
+
+
+class TestHelp:
+    def test_help_lists_every_command(self):
+        out = run("--help").stdout
+        assert [name for name in cli.COMMANDS if f"  {name} " not in out] == []
+
+    @pytest.mark.parametrize("name", list(cli.COMMANDS))
+    def test_every_command_loads_and_has_help(self, name):
+        command = cli.LazyGroup("x").get_command(click.Context(click.Command("x")), name)
+        assert command is not None
+        assert command.help
+
+    def test_help_imports_no_command(self):
+        heavy = ("altair", "httpx", "numpy", "pandas", "pyarrow")
+        code = (
+            "import sys, generator.cli as c\n"
+            "try: c.main()\nexcept SystemExit: pass\n"
+            f"print([m for m in {heavy} if m in sys.modules])"
+        )
+        done = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True)
+        assert done.stdout.splitlines()[-1] == "[]"
+
+
+class TestExitCodes:
+    def test_wrong_usage_is_2(self):
+        done = run("publish", "--no-such-option")
+        assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+
+    def test_an_unknown_command_is_2(self):
+        assert run("frobnicate").returncode == 2
+
+    @pytest.mark.parametrize(
+        ("error", "code"),
+        [(InputError("run.toml: no"), 2), (CheckError("gate"), 1), (CapError("cap"), 3), (KeyboardInterrupt(), 130)],
+    )
+    def test_each_error_has_its_code(self, monkeypatch, capsys, error, code):
+        @click.command()
+        def command() -> None:
+            raise error
+
+        monkeypatch.setattr(cli, "aibiasbench", command)
+        monkeypatch.setattr(sys, "argv", ["aibiasbench"])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        assert caught.value.code == code
+        assert "Traceback" not in capsys.readouterr().err
+
+    def test_twenty_faults_are_shown_and_the_rest_counted(self):
+        text = str(InputError(*[f"fault {i}" for i in range(25)]))
+        assert text.splitlines()[-1] == "... and 5 more faults"

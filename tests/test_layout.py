@@ -1,0 +1,83 @@
+"""The house's own rules, read from the source: who may import whom, and how large a module may grow."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCES = sorted([*ROOT.glob("generator/**/*.py"), *ROOT.glob("harness/**/*.py")])
+
+
+def module_name(path: Path) -> str:
+    """The dotted name of a source file."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported(path: Path) -> set[str]:
+    """Every project module that a file imports, at the top or inside a function."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    known = {module_name(p) for p in SOURCES}
+    return names & known
+
+
+GRAPH = {module_name(path): imported(path) - {module_name(path)} for path in SOURCES}
+
+
+class TestImports:
+    def test_generator_never_imports_harness(self):
+        guilty = {
+            m: d for m, d in GRAPH.items() if m.startswith("generator") and any(x.startswith("harness") for x in d)
+        }
+        assert guilty == {}
+
+    def test_harness_imports_only_the_contract(self):
+        # The demo is the one verb that runs both programs, through the generator's commands.
+        guilty = {
+            m: sorted(x for x in d if x.startswith("generator") and not x.startswith("generator.schema"))
+            for m, d in GRAPH.items()
+            if m.startswith("harness") and m != "harness.commands.demo"
+        }
+        assert {m: d for m, d in guilty.items() if d and d != ["generator"]} == {}
+
+    def test_no_module_imports_in_a_circle(self):
+        packages = {m for m in GRAPH if any(other.startswith(f"{m}.") for other in GRAPH)}
+        done: set[str] = set()
+
+        def visit(module: str, above: tuple[str, ...]) -> None:
+            assert module not in above, " -> ".join((*above, module))
+            if module in done:
+                return
+            for target in GRAPH[module] - packages:
+                visit(target, (*above, module))
+            done.add(module)
+
+        for module in GRAPH:
+            visit(module, ())
+
+    def test_nothing_imports_a_command(self):
+        guilty = {
+            m: {x for x in d if ".commands." in x} for m, d in GRAPH.items() if m not in ("harness.commands.demo",)
+        }
+        assert {m: d for m, d in guilty.items() if d} == {}
+
+    def test_the_circle_finder_can_fail(self):
+        assert "generator.schema.errors" in GRAPH["generator.schema.bank"]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=[module_name(p) for p in SOURCES])
+def test_module_says_what_it_is_for(path):
+    assert ast.get_docstring(ast.parse(path.read_text())), f"{path.name} has no docstring"
+
+
+def test_no_vague_module_names():
+    vague = {"utils", "util", "helpers", "common", "core", "manager", "misc"}
+    assert [m for m in GRAPH if m.rpartition(".")[2] in vague] == []
