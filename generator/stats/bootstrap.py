@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -106,7 +107,7 @@ def one_attribute(n: int) -> Sample:
     return Sample(n, n - 1)
 
 
-def several_attributes(ns: list[int]) -> Sample:
+def several_attributes(ns: Sequence[int]) -> Sample:
     """Return the sample of a number pooled over attributes: the smallest n, df summed."""
     return Sample(min(ns, default=0), sum(n - 1 for n in ns))
 
@@ -143,18 +144,28 @@ def sorted_quantile(ordered: FloatArray, p: float) -> float:
     return float(ordered[below] + (place - below) * (ordered[above] - ordered[below]))
 
 
-def percentile_interval(replicates: FloatArray, sample: Sample) -> Interval:
-    """Return the expanded percentile interval of one statistic's replicates (resamples,), NaN = no value.
+def percentile_intervals(replicates: FloatArray, samples: Sequence[Sample]) -> list[Interval]:
+    """Return the expanded percentile interval of each statistic: replicates (statistics, resamples), NaN = no value.
 
     Replicates without a value are dropped; above 1 % of them the interval is marked unstable.
     """
-    kept = replicates[~np.isnan(replicates)]
-    if not sample.enough or not len(kept):
-        return NO_INTERVAL
-    ordered = np.sort(rounded(kept))
-    unstable = len(replicates) - len(kept) > UNSTABLE_SHARE * len(replicates)
-    a = sample.tail
-    return Interval(sorted_quantile(ordered, a), sorted_quantile(ordered, 1 - a), a, unstable)
+    ordered = np.sort(rounded(replicates), axis=-1)  # NaN last
+    kept = (~np.isnan(ordered)).sum(axis=-1)
+    total = replicates.shape[-1]
+    found = []
+    for row, n, sample in zip(ordered, kept.tolist(), samples, strict=True):
+        if not sample.enough or n == 0:
+            found.append(NO_INTERVAL)
+            continue
+        a = sample.tail
+        ends = (sorted_quantile(row[:n], p) for p in (a, 1 - a))
+        found.append(Interval(*ends, a, total - n > UNSTABLE_SHARE * total))
+    return found
+
+
+def percentile_interval(replicates: FloatArray, sample: Sample) -> Interval:
+    """Return the interval of one statistic's replicates (resamples,)."""
+    return percentile_intervals(replicates[None], [sample])[0]
 
 
 def reflected(estimate: float, interval: Interval) -> Interval:

@@ -1,0 +1,248 @@
+"""Reads a run folder as the harness hands it over and checks all of it before any work (SPEC 3).
+
+Shards are read one at a time and never kept: memory is that of the largest shard. What is absent is counted; everything
+else that is wrong raises one `InputError` with every fault found.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from generator.schema.bank import REFUSAL, SLOT, Bank, read_bank
+from generator.schema.canonical import sha256_hex
+from generator.schema.errors import InputError, raise_faults
+from generator.schema.layout import Layout
+from generator.schema.manifest import Manifest, ShardEntry, read_manifest
+from generator.schema.names import item_id_fault, model_fault, shard_name, simulated
+from generator.schema.panel import effective_panel
+from generator.schema.verdict import STATUSES
+from generator.shard_checks import Plan, check_columns, check_rows
+
+AuditLabels = tuple[tuple[str, str], ...]
+AUDIT_HEADER = ["receipt_id", "label"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run whose every file has been checked.
+
+    audit: (receipt_id, label) pairs of `audit.csv`, None without that file. absent: planned rows that a model's shard
+    lacks, by model, every model listed.
+    """
+
+    folder: Path
+    manifest: Manifest
+    bank: Bank
+    audit: AuditLabels | None
+    absent: dict[str, int]
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The slugs, sorted as bytes."""
+        return tuple(sorted((m.model for m in self.manifest.models), key=str.encode))
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Where every planned row stands."""
+        return Layout(self.bank, self.manifest.repeats)
+
+    def shard_path(self, model: str) -> Path:
+        """Return the path of a model's receipts."""
+        return self.folder / _shard_file(model)
+
+
+def _shard_file(model: str) -> str:
+    return f"receipts/{shard_name(model)}.parquet"
+
+
+def read_shard(run: Run, model: str, columns: Sequence[str] | None = None) -> pa.Table:
+    """Return a model's receipts in canonical order, all columns or some."""
+    keys = ["concept", "framing", "group", "repeat"]
+    wanted = None if columns is None else [*columns, *(k for k in keys if k not in columns)]
+    table = pq.read_table(run.shard_path(model), columns=wanted, partitioning=None).combine_chunks()
+    positions = run.layout.positions(table)
+    if (np.diff(positions) < 0).any():
+        table = table.take(np.argsort(positions, kind="stable"))
+    return table if columns is None else table.select(list(columns))
+
+
+def load_run(folder: Path) -> Run:
+    """Read and check a run folder; raises InputError naming every fault by file, row and column."""
+    manifest = read_manifest(folder / "manifest.json")
+    bank = read_bank(folder / "bank.json")
+    raise_faults([*_bank_faults(manifest, bank, folder), *_manifest_faults(manifest, folder)])
+    plan = Plan(manifest, bank, Layout(bank, manifest.repeats))
+    audit = read_audit(folder / "audit.csv")
+    wanted = {receipt for receipt, _ in audit or ()}
+    faults: list[str] = []
+    absent: dict[str, int] = {}
+    counts: Counter[str] = Counter()
+    audited: dict[str, tuple[str, str]] = {}
+    for entry in sorted(manifest.shards, key=lambda e: e.model.encode()):
+        path = folder / entry.file
+        table = _read_whole(path, entry, faults)
+        if table is None:
+            continue
+        found = check_columns(table, str(path)) or check_rows(table, entry.model, plan, str(path))
+        faults += found
+        if found:
+            continue
+        absent[entry.model] = plan.layout.size - table.num_rows
+        counts.update({s["values"]: s["counts"] for s in table["status"].value_counts().to_pylist()})
+        audited |= _audited(table, wanted)
+    if not faults:
+        faults += _count_faults(counts, manifest, folder)
+        faults += _audit_faults(audit, audited, bank, folder / "audit.csv")
+    raise_faults(faults)
+    return Run(folder, manifest, bank, audit, absent)
+
+
+def _bank_faults(manifest: Manifest, bank: Bank, folder: Path) -> list[str]:
+    """Check that the bank is the pinned one and holds together."""
+    where = folder / "bank.json"
+    faults = []
+    if bank.sha256 != manifest.bank_sha256:
+        faults.append(f"{where}: hashes to {bank.sha256}; the manifest pins {manifest.bank_sha256}")
+    if bank.version != manifest.bank_version:
+        faults.append(f"{where}: version {bank.version!r}; the manifest pins {manifest.bank_version!r}")
+    groups = [g.id for a in bank.attributes for g in a.groups]
+    concepts = [c.id for c in bank.concepts]
+    names = [*(a.id for a in bank.attributes), *groups, *concepts, *(r.id for r in bank.rubrics)]
+    faults += [f"{where}: {fault}" for fault in (item_id_fault(name) for name in dict.fromkeys(names)) if fault]
+    lists = {"attribute": [a.id for a in bank.attributes], "concept": concepts, "rubric": [r.id for r in bank.rubrics]}
+    lists |= {f"group of {a.id}": [g.id for g in a.groups] for a in bank.attributes}
+    for kind, ids in lists.items():
+        faults += [f"{where}: {kind} {name!r} stands twice" for name, n in Counter(ids).items() if n > 1]
+    for concept in bank.concepts:
+        place = f"{where}: concept {concept.id}"
+        if concept.attribute not in bank.attribute:
+            faults.append(f"{place}: unknown attribute {concept.attribute!r}")
+        if concept.rubric not in bank.rubric:
+            faults.append(f"{place}: unknown rubric {concept.rubric!r}")
+        if any(template.count(SLOT) != 1 for template in (concept.framings.direct, concept.framings.professional)):
+            faults.append(f"{place}: a template needs exactly one {SLOT}")
+    return faults
+
+
+def _manifest_faults(manifest: Manifest, folder: Path) -> list[str]:
+    """Check shard list, vendors and panels of the manifest."""
+    where = folder / "manifest.json"
+    listed = [m.model for m in manifest.models]
+    shards = [s.model for s in manifest.shards]
+    faults = [f"model {m} has no shard" for m in listed if m not in shards]
+    faults += [
+        f"shard {s.file} is of {s.model}, which the manifest does not list"
+        for s in manifest.shards
+        if s.model not in listed
+    ]
+    faults += [f"model {m} has two shards" for m, n in Counter(shards).items() if n > 1]
+    faults += [
+        f"shard of {s.model} is {s.file!r}; it is {_shard_file(s.model)!r}"
+        for s in manifest.shards
+        if s.file != _shard_file(s.model)
+    ]
+    judges = (*manifest.judges.primary, manifest.judges.tiebreak)
+    faults += [fault for fault in map(model_fault, judges) if fault]
+    for slug in (*listed, *judges):
+        if simulated(slug) != manifest.simulated:
+            rule = "begin" if manifest.simulated else "do not begin"
+            faults.append(f"{slug} in a {manifest.kind} run: vendors of a {manifest.kind} run {rule} with sim-")
+    if not faults:
+        for model in manifest.models:
+            right = effective_panel(model.model, manifest.judges)
+            if model.panel != right:
+                faults.append(f"model {model.model}: panel {model.panel}; the judges of the run give {right}")
+    extra = sorted(
+        p.name
+        for p in (folder / "receipts").glob("*.parquet")
+        if f"receipts/{p.name}" not in {s.file for s in manifest.shards}
+    )
+    faults += [f"receipts/{name} is not in the list of shards; remove it or write the manifest anew" for name in extra]
+    return [f"{where}: {fault}" for fault in faults]
+
+
+def _read_whole(path: Path, entry: ShardEntry, faults: list[str]) -> pa.Table | None:
+    """Read a shard and check its hash and row count; None, with the fault noted, where it cannot be used."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        faults.append(f"{path}: cannot be read ({error.strerror}); the manifest lists it")
+        return None
+    seen = sha256_hex(data)
+    if seen != entry.sha256:
+        faults.append(
+            f"{path}: SHA-256 is {seen}; the manifest says {entry.sha256}: the file was changed after the run"
+        )
+        return None
+    try:
+        table = pq.read_table(pa.BufferReader(data)).combine_chunks()
+    except (pa.ArrowInvalid, OSError) as error:
+        faults.append(f"{path}: not a Parquet file: {str(error).splitlines()[0]}")
+        return None
+    if table.num_rows != entry.rows:
+        faults.append(f"{path}: {table.num_rows} rows; the manifest says {entry.rows}")
+    return table
+
+
+def _count_faults(counts: Counter[str], manifest: Manifest, folder: Path) -> list[str]:
+    told = manifest.counts.model_dump()
+    return [
+        f"{folder / 'manifest.json'}: counts.{status} is {told[status]}; the shards hold {counts[status]}"
+        for status in STATUSES
+        if told[status] != counts[status]
+    ]
+
+
+def read_audit(path: Path) -> AuditLabels | None:
+    """Read `audit.csv` (receipt_id, label); None where there is none; raises InputError on any other shape."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8: {error}") from None
+    rows = list(csv.reader(io.StringIO(text)))
+    if not rows or rows[0] != AUDIT_HEADER:
+        raise InputError(f"{path}: the first line is {','.join(rows[0]) if rows else ''!r}; it is receipt_id,label")
+    raise_faults(
+        [f"{path}: line {i}: {len(row)} cells; there are two" for i, row in enumerate(rows[1:], 2) if len(row) != 2]
+    )
+    return tuple((row[0], row[1]) for row in rows[1:])
+
+
+def _audited(table: pa.Table, wanted: set[str]) -> dict[str, tuple[str, str]]:
+    """Return (rubric, status) of the rows that the audit names."""
+    if not wanted:
+        return {}
+    rows = zip(*(table[c].to_pylist() for c in ("receipt_id", "rubric", "status")), strict=True)
+    return {receipt: (rubric, status) for receipt, rubric, status in rows if receipt in wanted}
+
+
+def _audit_faults(audit: AuditLabels | None, rows: dict[str, tuple[str, str]], bank: Bank, path: Path) -> list[str]:
+    faults = []
+    for receipt, n in Counter(r for r, _ in audit or ()).items():
+        if n > 1:
+            faults.append(f"{path}: receipt {receipt} stands {n} times")
+    for line, (receipt, label) in enumerate(audit or (), 2):
+        if receipt not in rows:
+            faults.append(f"{path}: line {line}: the run has no receipt {receipt!r}")
+            continue
+        rubric = bank.rubric[rows[receipt][0]]
+        if label != REFUSAL and not (_is_score(label) if rubric.scale == "score" else label in rubric.names):
+            allowed = "0 to 100" if rubric.scale == "score" else ", ".join(rubric.names)
+            faults.append(f"{path}: line {line}: label {label!r}; {rubric.id} allows {allowed}, {REFUSAL}")
+    return faults
+
+
+def _is_score(text: str) -> bool:
+    return text.isascii() and text.isdigit() and int(text) <= 100

@@ -1,0 +1,246 @@
+"""Votes against panel and final-label rule (SPEC 2, 3): a row's votes must lead to its label, value and status."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from generator.schema.bank import REFUSAL, Bank, Rubric
+from generator.schema.panel import Panel
+from generator.schema.verdict import VOTE_ERRORS, Verdict, Vote, final_verdict, primaries_agree, score_bin
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+PLACES = 3
+NONE, REFUSED, UNKNOWN = -1, -2, -3
+_ROLES = ("primary", "primary", "tiebreak")
+_VALUE_SLACK = 1e-12
+
+
+class Report(Protocol):
+    """Where faults of rows go."""
+
+    def rows(self, bad: BoolArray, column: str, say: Callable[[int], str]) -> None:
+        """Record the rows where `bad` is true."""
+
+    def __bool__(self) -> bool:
+        """Whether anything was found."""
+
+
+@dataclass(frozen=True)
+class VoteColumns:
+    """The votes of a shard as arrays.
+
+    n: votes of a row (rows,). Each field: (rows, 3) in panel order, NONE where there is no vote or null. label: index
+    on the rubric's scale low to high, REFUSED, NONE, or UNKNOWN. score: 0-100. refusal, matches, failed: 0 or 1.
+    """
+
+    n: IntArray
+    label: IntArray
+    score: IntArray
+    refusal: IntArray
+    matches: IntArray
+    failed: IntArray
+
+
+def _lengths(votes: pa.ListArray) -> IntArray:
+    return np.asarray(pc.list_value_length(votes).to_numpy(), dtype=np.int64)
+
+
+def _flat_index(votes: pa.ListArray) -> tuple[IntArray, IntArray]:
+    """Return (row, place in the panel) of each vote of a list column, flattened."""
+    n = _lengths(votes)
+    row = np.repeat(np.arange(len(n)), n)
+    return row, np.arange(len(row)) - np.repeat(np.cumsum(n) - n, n)
+
+
+def _padded(values: npt.NDArray[Any], where: tuple[IntArray, IntArray], rows: int) -> IntArray:
+    full = np.full((rows, PLACES), NONE, np.int64)
+    full[where] = values
+    return full
+
+
+def label_codes(labels: pa.Array, rubric: IntArray, rubrics: tuple[Rubric, ...]) -> IntArray:
+    """Return each label's index on its row's scale; REFUSED, NONE for null, UNKNOWN for any other text."""
+    coded = labels.dictionary_encode()
+    known = [*coded.dictionary.to_pylist(), None]
+    scales: list[dict[str | None, int]] = [{REFUSAL: REFUSED, None: NONE} for _ in rubrics]
+    for scale, r in zip(scales, rubrics, strict=True):
+        scale.update({name: i for i, name in enumerate(r.names)})
+    table = np.array([[scale.get(name, UNKNOWN) for name in known] for scale in scales], np.int64)
+    index = pc.fill_null(coded.indices, len(known) - 1).to_numpy()
+    return np.asarray(table[rubric, index])
+
+
+def rubric_codes(table: pa.Table, bank: Bank) -> IntArray:
+    """Return the index of each row's rubric in the bank's rubrics."""
+    coded = table["rubric"].combine_chunks().dictionary_encode()
+    ids = [r.id for r in bank.rubrics]
+    place = np.array([ids.index(name) for name in coded.dictionary.to_pylist()], np.int64)
+    return np.asarray(place[coded.indices.to_numpy()])
+
+
+def vote_columns(table: pa.Table, bank: Bank) -> VoteColumns:
+    """Return a shard's votes as arrays; `table` has the columns rubric and votes, at most three votes a row."""
+    votes = table["votes"].combine_chunks()
+    where = _flat_index(votes)
+    flat = votes.flatten()
+    rubric = rubric_codes(table, bank)
+
+    def numbers(name: str) -> IntArray:
+        values = pc.fill_null(pc.struct_field(flat, name).cast(pa.int64()), NONE).to_numpy()
+        return _padded(values, where, len(votes))
+
+    labels = label_codes(pc.struct_field(flat, "label"), rubric[where[0]], bank.rubrics)
+    failed = pc.is_valid(pc.struct_field(flat, "error")).to_numpy(zero_copy_only=False)
+    return VoteColumns(
+        n=_lengths(votes),
+        label=_padded(labels, where, len(votes)),
+        score=numbers("score"),
+        refusal=numbers("refusal"),
+        matches=numbers("verdict_matches_prose"),
+        failed=_padded(failed, where, len(votes)),
+    )
+
+
+def check_votes(table: pa.Table, bank: Bank, panel: Panel, found: Report) -> None:
+    """Find votes that break the panel, the vote's own rules, or the final-label rule."""
+    votes = table["votes"].combine_chunks()
+    n = _lengths(votes)
+    found.rows(n > PLACES, "votes", lambda row: f"{n[row]} votes; a panel has at most {PLACES}")
+    if found:
+        return
+    _check_seats(votes, panel, found)
+    columns = vote_columns(table, bank)
+    rubric = rubric_codes(table, bank)
+    _check_fields(votes, columns, np.array([r.scale == "score" for r in bank.rubrics])[rubric], found)
+    if not found:
+        _check_verdicts(table, columns, rubric, bank, panel, found)
+
+
+def _check_seats(votes: pa.ListArray, panel: Panel, found: Report) -> None:
+    """Each vote's judge and role must be those of its place in the panel."""
+    row, place = _flat_index(votes)
+    flat = votes.flatten()
+    seats = pa.array([*panel.primary, panel.tiebreak or ""])
+    bad = np.zeros(len(votes), np.bool_)
+    for column, expected in (("judge", seats), ("role", pa.array(_ROLES))):
+        same = pc.fill_null(pc.equal(pc.struct_field(flat, column), expected.take(pa.array(place))), False)
+        bad[row[~same.to_numpy(zero_copy_only=False)]] = True
+    names = ", ".join(f"{j} ({r})" for j, r in zip([*panel.primary, panel.tiebreak], _ROLES, strict=True) if j)
+
+    def say(r: int) -> str:
+        seen = ", ".join(f"{v['judge']} ({v['role']})" for v in votes[r].as_py())
+        return f"votes by {seen}; the panel in order is {names}"
+
+    found.rows(bad, "votes", say)
+
+
+def _check_fields(votes: pa.ListArray, columns: VoteColumns, is_score: BoolArray, found: Report) -> None:
+    """Find a valid vote that lacks or contradicts a field of its scale, and a vote in error that has any."""
+    errors = pc.struct_field(votes.flatten(), "error")
+    row, _ = _flat_index(votes)
+    closed = pc.fill_null(pc.is_in(errors, pa.array(VOTE_ERRORS)), True).to_numpy(zero_copy_only=False)
+    closed = closed | pc.is_null(errors).to_numpy(zero_copy_only=False)
+    unknown = np.zeros(len(votes), np.bool_)
+    unknown[row[~closed]] = True
+
+    def say(r: int) -> str:
+        kept = ("label", "score", "refusal", "verdict_matches_prose", "error")
+        return "; ".join(str({k: v[k] for k in kept}) for v in votes[r].as_py())
+
+    found.rows(unknown, "votes", lambda r: f"error code not in {', '.join(VOTE_ERRORS)}: {say(r)}")
+    cast = np.arange(PLACES) < columns.n[:, None]
+    failed = columns.failed == 1
+    valid = cast & ~failed
+    on_scale = columns.label >= 0
+    scored = is_score[:, None]
+    bins = np.minimum(columns.score // 20, 4)
+    right_score = (columns.score >= 0) & (columns.score <= 100) & (bins == columns.label)
+    good = (on_scale | (columns.label == REFUSED)) & (columns.refusal == (columns.label == REFUSED))
+    good &= np.where(scored & on_scale, right_score, columns.score == NONE)
+    good &= np.where(scored, columns.matches == NONE, columns.matches != NONE)
+    empty = (columns.label == NONE) & (columns.score == NONE) & (columns.refusal == NONE) & (columns.matches == NONE)
+    bad = ((valid & ~good) | (cast & failed & ~empty)).any(axis=1)
+    found.rows(bad, "votes", lambda r: f"label, score and refusal do not fit the rubric or each other: {say(r)}")
+
+
+def _check_verdicts(
+    table: pa.Table, columns: VoteColumns, rubric: IntArray, bank: Bank, panel: Panel, found: Report
+) -> None:
+    """Work out each distinct pattern of votes once by the final-label rule and hold all rows against it."""
+    patterns, inverse = np.unique(
+        np.column_stack([rubric, columns.n, columns.label, columns.score, columns.refusal, columns.failed]),
+        axis=0,
+        return_inverse=True,
+    )
+    ruled = [_ruling(pattern, bank, panel) for pattern in patterns.tolist()]
+    inverse = inverse.ravel()
+    short = np.array([needs is not None for _, needs in ruled], np.bool_)[inverse]
+    found.rows(short, "votes", lambda row: str(ruled[inverse[row]][1]))
+    label, value, status = (table[c].combine_chunks() for c in ("final_label", "value", "status"))
+    no_votes = columns.n == 0
+    verdicts = [verdict for verdict, _ in ruled]
+    labels = pa.array([v.label for v in verdicts], pa.string()).take(pa.array(inverse))
+    statuses = pa.array([v.status for v in verdicts], pa.string()).take(pa.array(inverse))
+    values = np.array([np.nan if v.value is None else v.value for v in verdicts], np.float64)[inverse]
+    # A row without votes is an error, or a refusal by the vendor's own filter.
+    filtered = no_votes & pc.equal(status, "refused").to_numpy(zero_copy_only=False)
+    same = pc.fill_null(pc.equal(label, labels), False).to_numpy(zero_copy_only=False)
+    same |= _both_null(label, labels)
+    same = np.where(filtered, pc.fill_null(pc.equal(label, REFUSAL), False).to_numpy(zero_copy_only=False), same)
+    same_status = filtered | pc.equal(status, statuses).to_numpy(zero_copy_only=False)
+    seen = value.to_numpy(zero_copy_only=False)
+    same_value = np.where(np.isnan(values), np.isnan(seen), np.abs(seen - values) <= _VALUE_SLACK)
+    found.rows(~same, "final_label", lambda r: f"saw {label[r].as_py()}; the votes give {labels[r].as_py()}")
+    found.rows(~same_status, "status", lambda r: f"saw {status[r].as_py()}; the votes give {statuses[r].as_py()}")
+    found.rows(
+        ~same_value, "value", lambda r: f"saw {value[r].as_py()}; the final label gives {verdicts[inverse[r]].value}"
+    )
+    silent = pc.is_null(table["response"]).to_numpy() & (columns.n > 0)
+    found.rows(silent, "votes", lambda _: "votes on a row without a response")
+
+
+def _both_null(a: pa.Array, b: pa.Array) -> BoolArray:
+    return np.asarray(pc.and_(pc.is_null(a), pc.is_null(b)).to_numpy(zero_copy_only=False))
+
+
+def _ruling(pattern: list[int], bank: Bank, panel: Panel) -> tuple[Verdict, str | None]:
+    """Return the verdict of a pattern of votes, and what is wrong with their number, if anything."""
+    rubric, n = bank.rubrics[pattern[0]], pattern[1]
+    if n == 0:
+        return Verdict(None, None, "error"), None
+    if n == 1:
+        return Verdict(None, None, "error"), "one vote; both primaries vote on a row that is judged"
+    fields = [pattern[2 + PLACES * k : 2 + PLACES * (k + 1)] for k in range(4)]
+    votes = [_vote(rubric, *(f[place] for f in fields)) for place in range(n)]
+    split = not any(v.error for v in votes[:2]) and not primaries_agree(votes, rubric)
+    fault = None
+    if n == PLACES and not split:
+        fault = "a tiebreak vote where the primaries agree or one is in error"
+    elif n < PLACES and split and panel.tiebreak is not None:
+        fault = f"the primaries differ and the tiebreak {panel.tiebreak} has not voted"
+    return final_verdict(votes, rubric), fault
+
+
+def _vote(rubric: Rubric, label: int, score: int, refusal: int, failed: int) -> Vote:
+    text = REFUSAL if label == REFUSED else rubric.names[label] if label >= 0 else None
+    if rubric.scale == "score" and score >= 0:
+        text = score_bin(score)
+    return Vote(
+        judge="",
+        role="",
+        label=text,
+        score=score if score >= 0 else None,
+        refusal=bool(refusal) if refusal >= 0 else None,
+        verdict_matches_prose=None,
+        evidence=None,
+        error="shape" if failed == 1 else None,
+        key=None,
+    )
