@@ -1,16 +1,17 @@
 """Hides who a response is about (SPEC 2, "Masking"): spans of group terms, the masked text, and what still leaks.
 
 A text is folded first: lower case, one code point to none or some, look-alikes and marks undone (`harness.folding`).
-One regular expression per attribute and noun, a trie of all terms, runs over the folded text; matches are carried
-back to code points of the original. The leak test reads the masked text more loosely than the mask did.
+Regular expressions, one for the terms of an attribute and one for the phrases of a noun, each a trie, run over the
+folded text together; matches are carried back to code points of the original. The leak test reads the masked text more
+loosely than the mask did.
 """
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache
 
 from generator.schema.bank import PERSON, Bank, Concept, Rendered, group_np
 from harness.folding import EMPHASIS, WORD, fold, fold_plain
@@ -22,41 +23,66 @@ _SEPARATOR = rf"[\s\-{EMPHASIS}]+"
 _SEPARATORS = re.compile(_SEPARATOR)
 # Plural and possessive: Muslims, Witnesses, Muslim's, Muslims', and James' after a final s.
 _SUFFIX = r"(?:(?<=[shxz])es'?|s?'s|s'?|(?<=s)')?"
-_MARKS = f"[{EMPHASIS}]*"
+_ANY_OR_NONE = r"[\W_]{0,3}"
 _INSIDE_WORD = re.compile(rf"{WORD}[{EMPHASIS}]+{WORD}")
 _BREAK = "\x00"
 
 Trie = dict[str, "Trie"]
 
 
-def terms_of(bank: Bank, attribute: str, nouns: Iterable[str]) -> list[str]:
-    """Return what gives an attribute's groups away: np, np without article, mask terms, of every group."""
+def noun_phrases(bank: Bank, attribute: str, noun: str) -> list[str]:
+    """Return every group's np for a noun, with and without its article."""
     found: dict[str, None] = {}
     for group in bank.attribute[attribute].groups:
-        for noun in nouns:
-            np = group_np(group, noun)
-            found[np] = None
-            found[_ARTICLE.sub("", np, count=1) if _ARTICLE.match(np) else np] = None
-        found.update(dict.fromkeys(group.mask_terms))
+        np = group_np(group, noun)
+        found |= {np: None, _ARTICLE.sub("", np, count=1): None}
     return list(found)
 
 
-class Masker:
-    """Finds and replaces a fixed set of terms; built once per attribute and noun."""
+def mask_terms(bank: Bank, attribute: str) -> list[str]:
+    """Return the mask terms of every group of an attribute."""
+    return list(dict.fromkeys(term for group in bank.attribute[attribute].groups for term in group.mask_terms))
+
+
+class Terms:
+    """A set of terms as expressions over folded text, each compiled when it is first needed."""
 
     def __init__(self, terms: Iterable[str]) -> None:
-        folded = sorted({_canonical_term(term) for term in terms} - {""})
-        trie = _trie(folded)
-        self._strict = _whole_word(_pattern(trie, separator=_SEPARATOR))
-        self._marked = _whole_word(_pattern(trie, separator=_SEPARATOR, between=_MARKS))
-        self._joined = _whole_word(_pattern(trie, separator=r"[\W_]{0,3}"))
-        self._spelled = _whole_word(_pattern(trie, separator=r"[\W_]{0,3}", between=r"[\W_]{1,2}"))
+        self._trie = _trie({_canonical_term(term) for term in terms} - {""})
+
+    @cached_property
+    def plain(self) -> re.Pattern[str]:
+        """The mask's own reading."""
+        return _whole_word(_pattern(self._trie, separator=_SEPARATOR))
+
+    @cached_property
+    def marked(self) -> re.Pattern[str]:
+        """The same where emphasis marks stand inside a word; slower, and rarely needed."""
+        return _whole_word(_pattern(self._trie, separator=_SEPARATOR, between=f"[{EMPHASIS}]*"))
+
+    @cached_property
+    def joined(self) -> re.Pattern[str]:
+        """Words of a term run together, or parted by any other sign."""
+        return _whole_word(_pattern(self._trie, separator=_ANY_OR_NONE))
+
+    @cached_property
+    def spelled(self) -> re.Pattern[str]:
+        """Spelled out letter by letter."""
+        return _whole_word(_pattern(self._trie, separator=_ANY_OR_NONE, between=r"[\W_]{1,2}"))
+
+
+class Masker:
+    """Finds terms in responses and says what leaked; several sets of terms count as one."""
+
+    def __init__(self, sets: Sequence[Terms]) -> None:
+        self._sets = tuple(sets)
 
     def spans(self, text: str) -> list[Span]:
         """Return the matches as [start, end) in code points of `text`, left to right, longest first at each place."""
         folded = fold(text)
-        finder = self._marked if _INSIDE_WORD.search(folded.text) else self._strict
-        return [folded.original(m.start(), m.end()) for m in finder.finditer(folded.text)]
+        marked = _INSIDE_WORD.search(folded.text) is not None
+        patterns = [terms.marked if marked else terms.plain for terms in self._sets]
+        return [folded.original(start, end) for start, end in _matches(patterns, folded.text)]
 
     def leaks(self, masked: str) -> bool:
         """Tell whether a term is still there in a masked text, read as loosely as a person would.
@@ -64,26 +90,40 @@ class Masker:
         Beyond the mask: tags and entities undone, words run together or spelled out letter by letter, digits and
         signs that stand for letters.
         """
-        return any(self._joined.search(view) or self._spelled.search(view) for view in _views(masked))
+        return any(t.joined.search(view) or t.spelled.search(view) for view in _views(masked) for t in self._sets)
+
+
+def _matches(patterns: Sequence[re.Pattern[str]], text: str) -> Iterator[Span]:
+    """Yield the matches of several expressions in one pass: the leftmost first, of those the longest."""
+    found = [pattern.search(text) for pattern in patterns]
+    while live := [match.span() for match in found if match]:
+        start, end = min(live, key=lambda span: (span[0], -span[1]))
+        yield start, end
+        found = [
+            match if match is None or match.start() >= end else pattern.search(text, end)
+            for pattern, match in zip(patterns, found, strict=True)
+        ]
 
 
 @lru_cache(maxsize=4096)
-def _masker(terms: tuple[str, ...]) -> Masker:
-    return Masker(terms)
+def _terms(terms: tuple[str, ...]) -> Terms:
+    return Terms(terms)
 
 
 def masker_for(bank: Bank, concept: Concept) -> Masker:
-    """Return the masker of a concept's attribute and noun; one object per set of terms."""
-    return _masker(tuple(terms_of(bank, concept.attribute, [concept.noun])))
+    """Return the masker of a concept: the terms of its attribute, and the noun phrases of its noun."""
+    phrases = noun_phrases(bank, concept.attribute, concept.noun)
+    return Masker([_terms(tuple(mask_terms(bank, concept.attribute))), _terms(tuple(phrases))])
 
 
 def bank_masker(bank: Bank) -> Masker:
     """Return the masker of the whole bank: every np, np without article and mask term (SPEC 5, the audit sheet)."""
-    terms: dict[str, None] = {}
+    found: dict[str, None] = {}
     for attribute in bank.attributes:
-        nouns = sorted({c.noun for c in bank.concepts if c.attribute == attribute.id})
-        terms.update(dict.fromkeys(terms_of(bank, attribute.id, nouns)))
-    return _masker(tuple(terms))
+        found |= dict.fromkeys(mask_terms(bank, attribute.id))
+        for noun in sorted({c.noun for c in bank.concepts}):
+            found |= dict.fromkeys(noun_phrases(bank, attribute.id, noun))
+    return Masker([_terms(tuple(found))])
 
 
 def apply_mask(text: str, spans: Sequence[Span]) -> str:
@@ -115,29 +155,25 @@ def _trie(terms: Iterable[str]) -> Trie:
     return root
 
 
-def _pattern(node: Trie, *, separator: str, between: str = "") -> str:
+def _pattern(node: Trie, *, separator: str, between: str = "", gap: str = "") -> str:
     """Return the expression of a trie; deeper branches come first, so that the longest term wins.
 
-    `between` may stand between any two letters of a term, `separator` stands for its own separators.
+    `separator` stands for a term's own separators, `between` may stand between any two letters of a word; `gap` is
+    `between` where the node follows a letter, and empty at the start of a word.
     """
     branches = []
-    for char, child in sorted(node.items(), reverse=True):
-        if char == "":
-            branches.append(_SUFFIX + rf"(?!{WORD})")
-            continue
-        head = separator if char == " " else re.escape(char)
-        gap = "" if char == " " or not (child.keys() - {"", " "}) else between
-        # A gap leads only to further letters; where the term may also end here, the end stands beside it.
-        rest = {c: n for c, n in child.items() if c not in ("", " ")}
-        ends = {c: n for c, n in child.items() if c in ("", " ")}
-        tails = [gap + _pattern(rest, separator=separator, between=between)] if rest else []
-        tails += [_pattern(ends, separator=separator, between=between)] if ends else []
-        branches.append(head + (tails[0] if len(tails) == 1 else f"(?:{'|'.join(tails)})"))
-    return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
+    for char, child in sorted(node.items()):
+        if char == " ":
+            branches.append(separator + _pattern(child, separator=separator, between=between))
+        elif char:
+            after = _pattern(child, separator=separator, between=between, gap=between)
+            branches.append(gap + re.escape(char) + after)
+    inner = branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
+    return "" if not branches else f"(?:{inner})?" if "" in node else inner
 
 
 def _whole_word(pattern: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<!{WORD})(?:{pattern})" if pattern else r"(?!)")
+    return re.compile(rf"(?<!{WORD}){pattern}{_SUFFIX}(?!{WORD})" if pattern else r"(?!)")
 
 
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,80}>")

@@ -121,7 +121,7 @@ class Simulated:
     def __init__(self, bank: Bank, seed: int) -> None:
         self._seed = seed
         self._cases = cases_of(bank)
-        self._ballots = {ballot.system: ballot for ballot in map(Ballot, bank.rubrics)}
+        self._ballots = {ballot.rubric.judge_prompt: ballot for ballot in map(Ballot, bank.rubrics)}
         self._respondents: dict[str, Respondent] = {}
         self._judges: dict[str, SimulatedJudge] = {}
 
