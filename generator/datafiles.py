@@ -6,6 +6,7 @@ into numbered parts (`cells__age__2.parquet`). Both forms of a table are always 
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +29,8 @@ class DataFile:
     """One published file.
 
     `name` is relative to the data folder; `table` the table it holds, or "" for a file that is no table; `part` what of
-    it ("" for all, an attribute, or an attribute and a number). `rows` and `columns` are None where there is no table.
+    it ("" for all, an attribute, or an attribute and a number). `rows` is None where there is no table; `fields` are
+    the columns of this very file, so of the flattened form for a CSV.
     """
 
     name: str
@@ -36,9 +38,14 @@ class DataFile:
     bytes: int
     sha256: str
     rows: int | None = None
-    columns: int | None = None
+    fields: tuple[Column, ...] = ()
     table: str = ""
     part: str = ""
+
+    @property
+    def columns(self) -> int | None:
+        """How many columns the file has; None where it is no table."""
+        return len(self.fields) if self.rows is not None else None
 
     @property
     def ending(self) -> str:
@@ -57,13 +64,12 @@ class TableFile:
     table: str
 
 
-def write_bytes(folder: Path, name: str, data: bytes, description: str, **facts: str | int) -> DataFile:
+def write_bytes(folder: Path, name: str, data: bytes, description: str, *, table: str = "") -> DataFile:
     """Write one file below the data folder and return what is published of it."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
-    digest = hashlib.sha256(data).hexdigest()
-    return DataFile(name, description, len(data), digest, **facts)  # type: ignore[arg-type]
+    return DataFile(name, description, len(data), hashlib.sha256(data).hexdigest(), table=table)
 
 
 def parquet_bytes(rows: pa.Table, columns: Sequence[Column], notes: Mapping[str, str]) -> bytes:
@@ -104,20 +110,12 @@ def write_table(
 def _write_pair(folder: Path, item: TableFile, part: str, pair: tuple[bytes, bytes]) -> tuple[DataFile, ...]:
     stem = f"{item.name}__{part}" if part else item.name
     what = f"{item.description} Part: {part}." if part else item.description
-    widths = (len(item.columns), len(csv_columns(item.columns)))
-    return tuple(
-        write_bytes(
-            folder,
-            f"{stem}.{ending}",
-            data,
-            what,
-            rows=item.rows.num_rows,
-            columns=width,
-            table=item.table,
-            part=part,
-        )
-        for ending, data, width in zip(("parquet", "csv"), pair, widths, strict=True)
-    )
+    forms = (("parquet", item.columns), ("csv", csv_columns(item.columns)))
+    files = []
+    for (ending, fields), data in zip(forms, pair, strict=True):
+        file = write_bytes(folder, f"{stem}.{ending}", data, what, table=item.table)
+        files.append(dataclasses.replace(file, rows=item.rows.num_rows, fields=fields, part=part))
+    return tuple(files)
 
 
 def parts_of(rows: pa.Table, columns: Sequence[Column], *, limit: int = SIZE_LIMIT) -> Iterator[tuple[str, pa.Table]]:
@@ -150,6 +148,11 @@ def _halved(rows: pa.Table, columns: Sequence[Column], limit: int) -> Iterator[p
     middle = rows.num_rows // 2
     yield from _halved(rows.slice(0, middle), columns, limit)
     yield from _halved(rows.slice(middle), columns, limit)
+
+
+def weight_columns(concepts: Sequence[str]) -> tuple[Column, ...]:
+    """Return the columns of a weights file: how often each concept was drawn in a resample, one row a resample."""
+    return tuple(Column(c, pa.uint8(), f"Times that {c} was drawn.", "draws", raw=True) for c in concepts)
 
 
 def sha256sums(files: Sequence[DataFile]) -> bytes:

@@ -53,8 +53,8 @@ class Edition:
 
     `mode`: "row" writes a page a row, "folded" keeps rows as anchors on their set's page. `base_url` is the address of
     `dist/` without a trailing slash, or None. `superseded_by` names a newer run that replaces this one. `chart_cache`
-    is a folder for finished charts, or None to keep them in memory only. `redactions` are the site's withdrawn responses:
-    whatever shows a response passes the shard through `redactions.apply` first.
+    is a folder for finished charts, or None to keep them in memory only. `redactions`: the site's withdrawn
+    responses; whatever shows a response passes the shard through `redactions.apply` first.
     """
 
     site: Site
