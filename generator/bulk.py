@@ -1,0 +1,186 @@
+"""Many pages from one Jinja template without a call per page (issue 8): markers, constants, columns, one Arrow join.
+
+A template is evaluated once with `Holes` where row values go. What comes out is split at the markers into constant
+text and column names (`compile_template`). `render_columns` then joins constants and columns of a whole batch of rows
+into one Arrow array, a page a row; a loop over a nested list (`each` in the template) is the same join one level down.
+
+The ordinary render of the same template with `plain_environment` is what the result must equal byte for byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from jinja2 import Environment, pass_context
+from jinja2.runtime import Context
+from markupsafe import Markup
+
+# A sign that no template, title or address holds; row values never pass through the split.
+MARK = "\x1f"
+# A marker reads SIGN path SIGN, or SIGN path > partial SIGN for a loop.
+LOOP = ">"
+_ESCAPES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&#34;"), ("'", "&#39;"))
+
+
+@dataclass(frozen=True)
+class Field:
+    """A place in a template where a column's value goes."""
+
+    column: str
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A place where a nested list goes, each item rendered by its own parts."""
+
+    column: str
+    parts: tuple[Part, ...]
+
+
+Part = str | Field | Loop
+
+
+@dataclass(frozen=True)
+class Text:
+    """A column of text that is escaped on its way into a page; null becomes nothing."""
+
+    array: pa.Array
+
+
+@dataclass(frozen=True)
+class Html:
+    """A column of finished HTML; null becomes nothing."""
+
+    array: pa.Array
+
+
+@dataclass(frozen=True)
+class Nested:
+    """A list a row: `offsets` (rows + 1, from 0) into the items whose columns are given."""
+
+    offsets: np.ndarray[Any, np.dtype[np.int32]]
+    columns: Mapping[str, Column]
+
+
+Column = Text | Html | Nested
+
+
+class Holes:
+    """Stands for a row while a template is compiled: every attribute is a marker of its name."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, column: str) -> str:
+        return f"{MARK}{self._name}.{column}{MARK}"
+
+
+def hole(name: str, column: str) -> str:
+    """Return the marker of one column, for values that Python puts together (a title, a path)."""
+    return f"{MARK}{name}.{column}{MARK}"
+
+
+@pass_context
+def _each_marker(context: Context, template: str, items: str) -> Markup:  # noqa: ARG001
+    return Markup(f"{MARK}{items.strip(MARK)}{LOOP}{template}{MARK}")  # noqa: S704 - a marker, never data
+
+
+@pass_context
+def _each_item(context: Context, template: str, items: Any) -> Markup:
+    partial = context.environment.get_template(template)
+    values = dict(context.get_all())
+    return Markup("").join(Markup(partial.render(values, item=item)) for item in items)  # noqa: S704 - a template's text
+
+
+def _with_each(environment: Environment, each: Callable[..., Markup]) -> Environment:
+    overlay = environment.overlay()
+    overlay.globals = {**environment.globals, "each": each}
+    return overlay
+
+
+def plain_environment(environment: Environment) -> Environment:
+    """Return the environment for the ordinary render of a template that uses `each`."""
+    return _with_each(environment, _each_item)
+
+
+def compile_template(
+    environment: Environment, template: str, context: Mapping[str, Any], name: str = "row"
+) -> tuple[Part, ...]:
+    """Evaluate a template once and split it into constants, fields and loops.
+
+    `name` is what the template calls the row; inside a partial of `each` it is `item`.
+    """
+    marking = _with_each(environment, _each_marker)
+    return _compile(marking, template, context, name)
+
+
+def _compile(environment: Environment, template: str, context: Mapping[str, Any], name: str) -> tuple[Part, ...]:
+    text = environment.get_template(template).render({**context, name: Holes(name)})
+    parts: list[Part] = []
+    for index, piece in enumerate(text.split(MARK)):
+        if index % 2 == 0:
+            parts += [piece] if piece else []
+            continue
+        path, _, partial = piece.partition(LOOP)
+        owner, _, column = path.partition(".")
+        if owner != name:
+            raise ValueError(f"{template}: {path} is not a column of {name}")
+        parts.append(Loop(column, _compile(environment, partial, context, "item")) if partial else Field(column))
+    return tuple(parts)
+
+
+def constants(parts: tuple[Part, ...]) -> str:
+    """Return a text that differs whenever constants, fields or loops do: what a template's hash is made of."""
+    return repr(parts)
+
+
+def escaped(array: pa.Array) -> pa.Array:
+    """Escape text as Jinja does; a dictionary column is escaped once per distinct value."""
+    if isinstance(array, pa.DictionaryArray):
+        return escaped(array.dictionary).take(array.indices)
+    for raw, entity in _ESCAPES:
+        array = pc.replace_substring(array, pattern=raw, replacement=entity)
+    return array
+
+
+def _strings(column: Text | Html) -> pa.Array:
+    array = column.array
+    if isinstance(column, Text):
+        array = escaped(array)
+    elif isinstance(array, pa.DictionaryArray):
+        array = array.dictionary.take(array.indices)
+    return pc.fill_null(array, "") if array.null_count else array
+
+
+def _loop(loop: Loop, nested: Nested) -> pa.Array:
+    items = int(nested.offsets[-1])
+    if items == 0:
+        return pa.array([""] * (len(nested.offsets) - 1), pa.string())
+    texts = render_columns(loop.parts, nested.columns, items)
+    # A join over a list is a change of offsets: the items' bytes already lie one after the other.
+    ends = np.frombuffer(texts.buffers()[1], np.int32, items + 1, texts.offset * 4)[nested.offsets]
+    return pa.StringArray.from_buffers(len(nested.offsets) - 1, pa.py_buffer(ends.tobytes()), texts.buffers()[2])
+
+
+def render_columns(parts: tuple[Part, ...], columns: Mapping[str, Column], length: int) -> pa.Array:
+    """Return one text a row (`length` of them) from a compiled template and its columns."""
+    pieces: list[Any] = []
+    for part in parts:
+        if isinstance(part, str):
+            pieces.append(pa.scalar(part))
+            continue
+        column = columns[part.column]
+        if isinstance(part, Loop):
+            assert isinstance(column, Nested), part.column
+            pieces.append(_loop(part, column))
+        else:
+            assert not isinstance(column, Nested), part.column
+            pieces.append(_strings(column))
+    if all(isinstance(piece, pa.Scalar) for piece in pieces):
+        return pa.array(["".join(piece.as_py() for piece in pieces)] * length, pa.string())
+    return pc.binary_join_element_wise(*pieces, "")

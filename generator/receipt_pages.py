@@ -1,0 +1,211 @@
+"""Row pages, set pages and plain lists of receipts (SPEC 6; issue 8): Jinja templates rendered in bulk.
+
+Reads a shard batch by batch, renders whole sets at a time and writes pages into a fresh tree. One `ReceiptTask` is one
+model; it holds all that it needs, so that it runs in this process, in another or on another machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from generator import paths
+from generator.bulk import Part, compile_template, constants, hole, render_columns
+from generator.receipt_columns import DICTIONARIES, plain, row_columns
+from generator.receipt_sets import neighbours, row_page_columns, set_columns
+from generator.redactions import Redactions
+from generator.render import environment, frame
+from generator.schema.bank import Bank
+from generator.site import Edition
+
+BATCH_ROWS = 2_048
+
+
+@dataclass(frozen=True)
+class ReceiptTask:
+    """All receipt pages of one model: where from, where to, and the compiled templates (row None in folded mode)."""
+
+    shard: str
+    out: str
+    bank: Bank
+    row_parts: tuple[Part, ...] | None
+    set_parts: tuple[Part, ...]
+    redactions: Redactions
+    withheld: frozenset[str]
+    means: Mapping[tuple[str, str, str], str]
+    disparities: Mapping[tuple[str, str], tuple[str, str]]
+
+    @property
+    def templates(self) -> str:
+        """The compiled templates as text, for the hash that says whether pages must be made again."""
+        return constants(self.set_parts) + (constants(self.row_parts) if self.row_parts else "")
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a task wrote."""
+
+    files: int
+    bytes: int
+
+
+def parameters_text(params: Mapping[str, Any]) -> str:
+    """Return a model's effective parameters as one line: `max_tokens 400, temperature 1.0`."""
+    return ", ".join(f"{key} {json.dumps(value)}" for key, value in sorted(params.items()))
+
+
+def _context(edition: Edition, model: str, page: str, title: str, last: str) -> dict[str, Any]:
+    run_id = edition.run_id
+    crumbs = (
+        (f"Run {run_id}", paths.run_index(run_id)),
+        (model, paths.model_page(run_id, model)),
+        ("Receipts", paths.receipts_list(run_id, model)),
+        (last, None),
+    )
+    base = frame(
+        edition,
+        page,
+        title,
+        description=f"{title}: prompt, answer, votes and final label.",
+        section="receipts",
+        crumbs=crumbs,
+        scripts=("site.js",),
+    )
+    entry = edition.run.manifest.model(model)
+    start = f"{edition.base_url}/" if edition.base_url else ""
+    folder = paths.set_page(run_id, model, "-").removesuffix("-/index.html")
+    return {
+        **base,
+        "model": model,
+        "parameters": parameters_text(entry.params),
+        "permalink_base": start + folder,
+    }
+
+
+def row_context(edition: Edition, model: str) -> dict[str, Any]:
+    """Return what a row page's template needs besides `row`; titles and addresses hold markers of the row's columns."""
+    concept, anchor = hole("row", "concept"), hole("row", "anchor")
+    page = paths.set_page(edition.run_id, model, concept).removesuffix("index.html") + f"{anchor}.html"
+    title = f"{model}, {concept}, {anchor}"
+    return _context(edition, model, page, title, anchor)
+
+
+def set_context(edition: Edition, model: str) -> dict[str, Any]:
+    """Return what a set page's template needs besides `row`."""
+    concept = hole("row", "concept")
+    return _context(edition, model, paths.set_page(edition.run_id, model, concept), f"{model}, {concept}", concept)
+
+
+def receipt_task(edition: Edition, model: str, out: Path) -> ReceiptTask:
+    """Return the task that writes a model's row and set pages below `out`."""
+    env = environment()
+    row = compile_template(env, "receipt.html", row_context(edition, model)) if edition.mode == "row" else None
+    means, disparities = _numbers(edition, model)
+    return ReceiptTask(
+        shard=str(edition.run.shard_path(model)),
+        out=str(out / paths.receipts_list(edition.run_id, model).removesuffix("/index.html")),
+        bank=edition.run.bank,
+        row_parts=row,
+        set_parts=compile_template(env, "set.html", set_context(edition, model)),
+        redactions=edition.redactions,
+        withheld=frozenset(edition.standing.withheld),
+        means=means,
+        disparities=disparities,
+    )
+
+
+def _numbers(
+    edition: Edition, model: str
+) -> tuple[dict[tuple[str, str, str], str], dict[tuple[str, str], tuple[str, str]]]:
+    """Return the published cell means and disparities of a model as the set pages print them."""
+    number = environment().filters["num"]
+    tables = edition.scored.tables
+    cells = tables["cells"].filter(pc.equal(tables["cells"]["model"], model)).to_pylist()
+    disparities = tables["disparities"].filter(pc.equal(tables["disparities"]["model"], model)).to_pylist()
+    return (
+        {(c["concept"], c["framing"], c["group"]): number(c["mean_value"], 2) for c in cells},
+        {(d["concept"], d["framing"]): (number(d["disparity"], 2), str(d["n_groups"])) for d in disparities},
+    )
+
+
+def set_batches(shard: str, withheld: frozenset[str], rows: int = BATCH_ROWS) -> Iterator[tuple[pa.Table, list[str]]]:
+    """Yield tables of complete sets in the shard's order, with the (concept, anchor) of the row that follows each.
+
+    Memory stays flat: a set is held back until its end has been seen.
+    """
+    held: pa.Table | None = None
+    with pq.ParquetFile(shard, read_dictionary=list(DICTIONARIES)) as file:
+        for batch in file.iter_batches(batch_size=rows, use_threads=False):
+            table = pa.Table.from_batches([batch])
+            if withheld:
+                table = table.filter(pc.invert(pc.is_in(table["category"], value_set=pa.array(sorted(withheld)))))
+            if table.num_rows == 0:
+                continue
+            held = table if held is None else pa.concat_tables([held, table]).unify_dictionaries()
+            start = _last_set_start(held)
+            if start:
+                yield held.slice(0, start), first_key(held.slice(start, 1))
+                held = held.slice(start)
+    if held is not None:
+        yield held, []
+
+
+def _last_set_start(table: pa.Table) -> int:
+    codes = plain(table["concept"]).indices.to_numpy()
+    changes = np.flatnonzero(np.diff(codes))
+    return int(changes[-1]) + 1 if len(changes) else 0
+
+
+def first_key(row: pa.Table) -> list[str]:
+    """Return [concept, anchor] of a one-row table."""
+    item = row.select(["concept", "framing", "group", "repeat"]).to_pylist()[0]
+    return [item["concept"], paths.row_anchor(item["framing"], item["group"], item["repeat"])]
+
+
+def write_receipts(task: ReceiptTask) -> Written:
+    """Write all row and set pages of one model; running it again gives the same files."""
+    Path(task.out).mkdir(parents=True, exist_ok=True)
+    files = size = 0
+    before: list[str] = []
+    for table, after in set_batches(task.shard, task.withheld):
+        redacted = task.redactions.apply(table)
+        columns = row_columns(redacted, task.bank)
+        places = neighbours(redacted, before, after)
+        pages = set_columns(redacted, columns, places, task)
+        count = len(places.set_starts)
+        names = [f"{concept}/index.html" for concept in places.concepts]
+        for concept in places.concepts:
+            Path(task.out, concept).mkdir(exist_ok=True)
+        texts = [(names, render_columns(task.set_parts, pages, count))]
+        if task.row_parts:
+            own = row_page_columns(redacted, columns, places)
+            texts.append((places.row_files, render_columns(task.row_parts, own, redacted.num_rows)))
+        for target, rendered in texts:
+            size += write_slices(task.out, target, rendered)
+            files += len(target)
+        before = first_key(table.slice(table.num_rows - 1, 1))
+    return Written(files, size)
+
+
+def write_slices(folder: str, names: list[str], texts: pa.Array) -> int:
+    """Write each text as a file below `folder`, by plain system calls; returns the bytes written."""
+    edges = np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1, texts.offset * 4).tolist()
+    data = memoryview(texts.buffers()[2]).cast("B")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    for name, start, end in zip(names, edges[:-1], edges[1:], strict=True):
+        handle = os.open(f"{folder}/{name}", flags, 0o644)
+        try:
+            while start < end:
+                start += os.write(handle, data[start:end])  # noqa: PLW2901 - a short write goes on where it ended
+        finally:
+            os.close(handle)
+    return int(edges[-1] - edges[0])
