@@ -1,0 +1,92 @@
+// The search page: asks Pagefind's index and lists what it finds. Text from the index enters the page as text only.
+(() => {
+  "use strict";
+  const form = document.getElementById("search-form");
+  const field = document.getElementById("search-text");
+  const status = document.getElementById("search-status");
+  const list = document.getElementById("search-results");
+  const pages = document.getElementById("search-pages");
+  const SHOWN = 20;
+  let turn = 0;
+
+  if (location.protocol === "file:") {
+    status.textContent = "Search needs a web server: browsers do not let a page opened from a file read the index. "
+      + "“aibiasbench serve” starts one. Until then, start from one of these pages:";
+    return;
+  }
+
+  /** An excerpt comes as escaped HTML with <mark> around hits: read it as text and rebuild the marks by hand. */
+  function excerpt(html) {
+    const line = document.createElement("p");
+    const parsed = new DOMParser().parseFromString(html, "text/html");
+    for (const node of parsed.body.childNodes) {
+      const hit = node.nodeName === "MARK";
+      const part = hit ? document.createElement("mark") : document.createTextNode(node.textContent);
+      if (hit) part.textContent = node.textContent;
+      line.append(part);
+    }
+    return line;
+  }
+
+  /** The index knows addresses below the site's root, which is this page's own folder. */
+  function address(url) {
+    return new URL(url.replace(/^\//, ""), new URL(".", location.href)).href;
+  }
+
+  function item(found) {
+    const entry = document.createElement("li");
+    const link = document.createElement("a");
+    link.href = address(found.url);
+    link.textContent = found.meta.title || found.url;
+    entry.append(link);
+    if (found.filters.run) {
+      const run = document.createElement("span");
+      run.className = "small";
+      run.textContent = ` run ${found.filters.run.join(", ")}`;
+      entry.append(run);
+    }
+    entry.append(excerpt(found.excerpt));
+    return entry;
+  }
+
+  async function search(pagefind, text) {
+    const mine = ++turn;
+    history.replaceState(null, "", text ? `?q=${encodeURIComponent(text)}` : location.pathname);
+    if (!text) {
+      list.hidden = true;
+      pages.hidden = false;
+      status.textContent = "Type a word, such as kappa, lean or a model's name.";
+      return;
+    }
+    const { results } = await pagefind.search(text);
+    const shown = await Promise.all(results.slice(0, SHOWN).map((result) => result.data()));
+    if (mine !== turn) return;
+    list.replaceChildren(...shown.map(item));
+    list.hidden = false;
+    pages.hidden = results.length > 0;
+    const many = results.length > SHOWN ? `, the first ${SHOWN} shown` : "";
+    status.textContent = `${results.length} ${results.length === 1 ? "page" : "pages"} for “${text}”${many}`;
+  }
+
+  async function start() {
+    const pagefind = await import(new URL(status.dataset.index, location.href).href);
+    await pagefind.options({ baseUrl: "/", excerptLength: 25 });
+    form.hidden = false;
+    const ask = () => search(pagefind, field.value.trim());
+    let timer = 0;
+    field.addEventListener("input", () => {
+      clearTimeout(timer);
+      timer = setTimeout(ask, 150);
+    });
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      ask();
+    });
+    field.value = new URLSearchParams(location.search).get("q") || "";
+    await ask();
+  }
+
+  start().catch(() => {
+    status.textContent = "The search index could not be loaded. Start from one of these pages:";
+  });
+})();
