@@ -10,14 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
+TRIES = 3  # an answer that cannot be used is asked for again, twice
 PICO = 10**12  # money is counted in whole picodollars: sums are exact and do not depend on their order
 
 # What became of a call that has an answer. Only these are ever stored:
 #   answered  the model's text, finish_reason `stop` or the like
 #   cut       the text ended at `length`; judged as it stands, and counted
 #   filtered  the vendor's own content filter answered: REFUSAL without votes
-#   unusable  the model answered, but `Call.check` refused the text as often as it may; `error` says why. Stored so that a
-#             second run asks nothing, and comes back as the failure that it is, never as an answer
+#   unusable  the model answered, but `Call.check` refused the text as often as it may; `error` says why. Stored so that
+#             a second run asks nothing, and comes back as the failure that it is, never as an answer
 Outcome = Literal["answered", "cut", "filtered", "unusable"]
 
 
@@ -64,7 +65,7 @@ class Answer:
     error: str | None = None
 
 
-class CallFailed(Exception):
+class CallError(Exception):
     """One attempt brought no answer.
 
     `code` is of `VOTE_ERRORS`; `billed` tells what it cost: `none`, `unknown` (booked at the reserved worst case) or a
@@ -90,7 +91,7 @@ class CallFailed(Exception):
         self.unreachable = unreachable
 
 
-class EndpointRefused(Exception):
+class EndpointError(Exception):
     """The endpoint will serve nothing until the operator acts (401, 402): the stage stops with this message."""
 
 
@@ -101,7 +102,7 @@ class Endpoint(Protocol):
     concurrency: int
 
     async def complete(self, request: Request) -> Answer:
-        """Make one attempt; raises CallFailed or EndpointRefused."""
+        """Make one attempt; raises CallError or EndpointError."""
         ...
 
     async def close(self) -> None:

@@ -6,19 +6,24 @@ Every fault is found before any work starts and named with file, place, what was
 from __future__ import annotations
 
 import datetime as dt
+import difflib
 import math
+import tomllib
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
-from generator.schema.bank import Frozen
+from generator.schema.bank import Bank, Frozen, validation_faults
+from generator.schema.errors import InputError, raise_faults
 from generator.schema.panel import Judges, Panel, effective_panel
 from harness.calls import PICO
+from harness.plan_checks import SIMULATED, plan_faults
 
-SIMULATED = "simulated"
+RUN_TOML = "run.toml"
+RUNS = Path("content/runs")
 SIMULATED_VERSION = "1"  # part of every simulated key: raised when the simulated models change their answers
-RESERVED_PARAMS = ("messages", "model", "n", "provider", "response_format", "stream", "tools", "tool_choice")
 
 
 def _iso(value: Any) -> Any:
@@ -61,7 +66,8 @@ class EndpointPlan(Frozen):
     """An OpenAI-compatible endpoint: where it is, what it knows, how long to wait for it.
 
     `params` are the names of the parameters that it knows; no other is sent. `key_env` names the environment variable
-    with the key. `total_wait` bounds the seconds that one call may take with all its attempts.
+    with the key. `total_wait` bounds the seconds that one call may take with all its attempts; `backoff` is the
+    first wait between them, doubled each time.
     """
 
     base_url: str
@@ -71,11 +77,12 @@ class EndpointPlan(Frozen):
     read_timeout: Positive = 120.0
     max_attempts: int = Field(default=6, ge=1, le=20)
     total_wait: Positive = 300.0
+    backoff: Positive = 0.5
     max_bytes: int = Field(default=2_000_000, ge=1_000)
     params: tuple[str, ...] = Field(default=("temperature", "top_p", "max_tokens"), strict=False)
     max_tokens_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     response_format: Literal["json_schema", "json_object", "none"] = "json_schema"
-    headers: dict[str, str] = {}
+    headers: dict[str, str] = Field(default_factory=dict)
 
 
 class Callee(Frozen):
@@ -89,7 +96,7 @@ class Callee(Frozen):
     endpoint: str
     api_model: str
     prices: Prices
-    params: dict[str, Any] = {}
+    params: dict[str, Any] = Field(default_factory=dict)
     provider: dict[str, Any] | None = None
     served_as: tuple[str, ...] = Field(default=(), strict=False)
 
@@ -105,7 +112,7 @@ class JudgesPlan(Frozen):
 
     primary: tuple[Callee, Callee] = Field(strict=False)
     tiebreak: Callee
-    params: dict[str, Any] = {}
+    params: dict[str, Any] = Field(default_factory=dict)
 
     @property
     def all(self) -> tuple[Callee, Callee, Callee]:
@@ -117,8 +124,8 @@ class Caps(Frozen):
     """Spend caps in US dollars: the run, and optionally single models and judges by slug."""
 
     run: Usd
-    models: dict[str, Usd] = {}
-    judges: dict[str, Usd] = {}
+    models: dict[str, Usd] = Field(default_factory=dict)
+    judges: dict[str, Usd] = Field(default_factory=dict)
 
 
 class Plan(Frozen):
@@ -132,8 +139,8 @@ class Plan(Frozen):
     bank: BankPin
     seeds: Seeds
     caps: Caps
-    params: dict[str, Any] = {}
-    endpoints: dict[str, EndpointPlan] = {}
+    params: dict[str, Any] = Field(default_factory=dict)
+    endpoints: dict[str, EndpointPlan] = Field(default_factory=dict)
     models: tuple[Subject, ...] = Field(strict=False, min_length=1)
     judges: JudgesPlan
 
@@ -162,7 +169,7 @@ class Plan(Frozen):
         return self.subject[model].added or self.date
 
     def sent_params(self, callee: Callee) -> dict[str, Any]:
-        """Return the parameters to send: the run's (or the judges') defaults, then its own, those its endpoint knows."""
+        """Return the parameters to send: the defaults overlaid by its own, those that its endpoint knows."""
         defaults = self.params if isinstance(callee, Subject) else self.judges.params
         merged = {**defaults, **callee.params}
         if callee.endpoint == SIMULATED:
@@ -179,3 +186,88 @@ class Plan(Frozen):
         )
         provider = {"provider": callee.provider} if callee.provider is not None else {}
         return {**self.sent_params(callee), **provider, "api_model": callee.api_model, **place}
+
+
+def check_pin(plan: Plan, bank: Bank, where: str) -> None:
+    """Refuse a plan that was made for another bank (SPEC 2)."""
+    faults = []
+    if plan.bank.version != bank.version:
+        faults.append(f"{where}: bank.version is {plan.bank.version!r}, the working bank is {bank.version!r}")
+    if plan.bank.sha256 != bank.sha256:
+        faults.append(
+            f"{where}: bank.sha256 is {plan.bank.sha256}, the working bank hashes to {bank.sha256}; check out the bank"
+            " that this run was planned for, or plan a new run"
+        )
+    raise_faults(faults)
+
+
+def load_plan(data: Any, *, run_id: str, where: str) -> Plan:
+    """Validate a parsed run.toml; raises InputError with every fault."""
+    try:
+        plan = Plan.model_validate({**data, "run_id": run_id})
+    except ValidationError as error:
+        raise InputError(*_shape_faults(error, where)) from None
+    raise_faults([f"{where}: {fault}" for fault in plan_faults(plan)])
+    return plan
+
+
+def read_plan(folder: Path) -> Plan:
+    """Read and validate the run.toml of a run folder; the folder's name is the run id."""
+    path = folder / RUN_TOML
+    try:
+        data = tomllib.loads(path.read_bytes().decode())
+    except FileNotFoundError:
+        raise InputError(f"{path}: not found; a run is a folder with a hand-written {RUN_TOML}") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 at byte {error.start}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: not TOML: {error}") from None
+    if "run_id" in data:
+        raise InputError(f"{path}: run_id: leave it out; the folder's name is the run id")
+    return load_plan(data, run_id=folder.resolve().name, where=str(path))
+
+
+def run_folder(run: str, runs: Path = RUNS) -> Path:
+    """Return the folder that RUN on a command line means: an id below `runs`, or a path."""
+    by_id = runs / run
+    if "/" not in run and by_id.is_dir():
+        return by_id
+    path = Path(run)
+    if path.is_dir():
+        return path
+    known = ", ".join(sorted(p.parent.name for p in runs.glob(f"*/{RUN_TOML}"))) or "none"
+    raise InputError(f"run {run!r}: no such folder in {runs} and no such path; runs there: {known}")
+
+
+def _shape_faults(error: ValidationError, where: str) -> list[str]:
+    """Word a shape error; an unknown key comes with the keys that are known there."""
+    faults = validation_faults(error, where)
+    for i, item in enumerate(error.errors()):
+        if item["type"] == "extra_forbidden":
+            *parents, key = item["loc"]
+            known = _keys_at(parents)
+            near = difflib.get_close_matches(str(key), known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            place = ".".join(str(part) for part in item["loc"])
+            faults[i] = f"{where}: {place}: unknown key {str(key)!r}; allowed here: {', '.join(known)}{hint}"
+        elif item["type"] == "missing" and "prices" in item["loc"]:
+            place = ".".join(str(part) for part in item["loc"])
+            faults[i] = f"{where}: {place}: missing; every price is declared in US dollars, 0 for what is free"
+    return faults
+
+
+def _keys_at(parents: list[int | str]) -> list[str]:
+    """Return the keys that run.toml knows at a place, found by walking the records."""
+    record: type[BaseModel] = Plan
+    for part in parents:
+        if isinstance(part, str) and part in record.model_fields:
+            record = _record_in(record.model_fields[part].annotation) or record
+    return sorted(set(record.model_fields) - {"run_id"})
+
+
+def _record_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in getattr(annotation, "__args__", ()) if (found := _record_in(part))), None)
