@@ -158,8 +158,8 @@ def percentile_intervals(replicates: FloatArray, samples: Sequence[Sample]) -> l
             found.append(NO_INTERVAL)
             continue
         a = sample.tail
-        ends = (sorted_quantile(row[:n], p) for p in (a, 1 - a))
-        found.append(Interval(*ends, a, total - n > UNSTABLE_SHARE * total))
+        low, high = (sorted_quantile(row[:n], p) for p in (a, 1 - a))
+        found.append(Interval(low, high, a, total - n > UNSTABLE_SHARE * total))
     return found
 
 

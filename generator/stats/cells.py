@@ -55,6 +55,11 @@ class Rows:
         """Return the number of rows of a status: (concepts, framings, groups)."""
         return np.asarray((self.status == status).sum(axis=-1, dtype=np.int64))
 
+    @property
+    def n_absent(self) -> int:
+        """Planned rows that are not there."""
+        return int((self.status == ABSENT).sum())
+
     @cached_property
     def means(self) -> FloatArray:
         """s(c, f, g): mean value of the scored repeats, NaN where there is none."""

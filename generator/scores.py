@@ -1,0 +1,248 @@
+"""Scores a run: receipts in, every published table out (SPEC 4, 5 and 6).
+
+Shards are read one at a time; of a model only its counts, its cells and one vector of replicates are kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from generator.model_rows import ModelRows, read_model
+from generator.model_scores import BAND, POINTS, AttributeResult, Score, model_scores
+from generator.schema.bank import CONTROLS, DEMOGRAPHIC
+from generator.schema.layout import Block
+from generator.schema.names import vendor_of
+from generator.schema.tables import OVERALL, RUN_WIDE
+from generator.score_tables import TableMaker, number
+from generator.shards import Run
+from generator.stats.agreement import agreement
+from generator.stats.bootstrap import (
+    RESAMPLES,
+    CountArray,
+    FloatArray,
+    concept_counts,
+    one_attribute,
+    percentile_interval,
+    ratio,
+    round12,
+    weighted_sums,
+)
+from generator.stats.cells import BoolArray, IntArray
+from generator.stats.tally import replicates, reversal, tally
+from generator.stats.tiers import Ranked, Standing, comparisons, tiers
+from generator.vote_checks import REFUSED
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Which models the human audit covers: the others were added after the draw."""
+
+    covered: tuple[str, ...]
+    not_covered: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A run's scores.
+
+    tables: by name, exactly the schemas of `generator.schema.tables`. weights: counts (resamples, concepts) by
+    attribute. mean_band: the control band over models, for the manifest. coverage: of the human audit, None without one.
+    """
+
+    run_id: str
+    tables: dict[str, pa.Table]
+    weights: dict[str, CountArray]
+    mean_band: dict[str, Any]
+    coverage: Coverage | None
+    withheld: frozenset[str]
+
+
+@dataclass(frozen=True)
+class AttributePlan:
+    """What is fixed about an attribute before any model is read; masks run over the block's concepts."""
+
+    block: Block
+    counts: CountArray
+    single: BoolArray
+    withheld: BoolArray
+    reversal_counts: CountArray | None
+
+    @property
+    def kept(self) -> BoolArray:
+        """Concepts that enter disparities, leans and rates."""
+        return self.single & ~self.withheld
+
+    @property
+    def kept_counts(self) -> CountArray:
+        """Counts of the kept concepts: a withheld one has weight 0, numerator and denominator."""
+        return self.counts[:, ~self.withheld[self.single]]
+
+
+def attribute_plans(run: Run, withheld: frozenset[str], resamples: int) -> dict[str, AttributePlan]:
+    """Return the plan of every attribute, with its portable draws."""
+    plans = {}
+    for block in run.layout.blocks:
+        items = [run.bank.concept[name] for name in block.concepts]
+        single = np.array([not c.two_sided for c in items], np.bool_)
+        n_single = int(single.sum())
+        n_double = len(items) - n_single
+        sha = run.manifest.bank_sha256
+        plans[block.attribute] = AttributePlan(
+            block=block,
+            counts=concept_counts(sha, block.attribute, n_single, resamples),
+            single=single,
+            withheld=np.array([c.category in withheld for c in items], np.bool_),
+            reversal_counts=concept_counts(sha, block.attribute, n_double, resamples) if n_double else None,
+        )
+    return plans
+
+
+def _result(plan: AttributePlan, model: ModelRows) -> AttributeResult:
+    rows = model.rows[plan.block.attribute]
+    found = tally(rows.of(plan.kept), plan.block.groups)
+    turned = None
+    double = ~plan.single & ~plan.withheld
+    if plan.reversal_counts is not None and double.any():
+        base = reversal(rows.of(double))
+        counts = plan.reversal_counts[:, ~plan.withheld[~plan.single]]
+        draws = ratio(weighted_sums(counts, base.numerator), weighted_sums(counts, base.denominator))
+        turned = (base, draws)
+    return AttributeResult(
+        attribute=plan.block.attribute,
+        kind=plan.block.kind,
+        tally=found,
+        resampled=replicates(found.ratios, plan.kept_counts),
+        withheld=bool(plan.withheld.any()),
+        reversal=turned,
+    )
+
+
+@dataclass
+class _Collected:
+    """What is kept of the models read so far."""
+
+    scores: dict[str, list[Score]] = field(default_factory=dict)
+    cells: list[pa.Table] = field(default_factory=list)
+    disparities: list[pa.Table] = field(default_factory=list)
+    ranked: dict[str, Ranked] = field(default_factory=dict)
+    standings: list[Standing] = field(default_factory=list)
+    controls: dict[str, dict[str, tuple[float, FloatArray, int]]] = field(default_factory=dict)
+    pairs: dict[str, IntArray] = field(default_factory=dict)
+
+
+def score_run(run: Run, *, withheld: frozenset[str] = frozenset(), resamples: int = RESAMPLES) -> Scored:
+    """Score a run; `withheld` names categories that no score may use."""
+    plans = attribute_plans(run, withheld, resamples)
+    maker = TableMaker(run)
+    kept = _Collected()
+    for slug in run.models:
+        _score_model(read_model(run, slug), plans, maker, kept)
+    mean_band, band_rows = _mean_band(
+        kept.controls, withheld=any(plans[c].withheld.any() for c in CONTROLS if c in plans)
+    )
+    kept.scores[RUN_WIDE] = band_rows
+    tables = {
+        "scores": maker.scores(kept.scores),
+        "cells": pa.concat_tables(kept.cells).combine_chunks(),
+        "disparities": pa.concat_tables(kept.disparities).combine_chunks(),
+        "agreement": maker.agreement(_agreements(run, plans, kept.pairs)),
+        "tiers": maker.tiers(tiers(kept.standings)),
+        "comparisons": maker.comparisons(comparisons(kept.ranked)),
+        "human_audit": maker.from_rows("human_audit", []),
+        "audit_summary": maker.from_rows("audit_summary", []),
+    }
+    weights = {name: plan.counts for name, plan in plans.items()}
+    return Scored(run.manifest.run_id, tables, weights, mean_band, None, withheld)
+
+
+def _score_model(model: ModelRows, plans: dict[str, AttributePlan], maker: TableMaker, kept: _Collected) -> None:
+    slug = model.model
+    results = {name: _result(plan, model) for name, plan in plans.items()}
+    rows, draws = model_scores(results)
+    kept.scores[slug] = rows
+    overall = next(r for r in rows if r.metric == "consistency" and r.attribute == OVERALL)
+    kept.standings.append(Standing(slug, overall.estimate / POINTS, overall.interval.mapped(1 / POINTS, 0.0)))
+    if draws is not None:
+        ns = tuple(results[a].disparity.n_concepts for a in DEMOGRAPHIC)
+        mean = float(np.mean([results[a].disparity.estimate for a in DEMOGRAPHIC]))
+        kept.ranked[slug] = Ranked(slug, mean, draws, ns)
+    controls = {c: results[c] for c in CONTROLS if c in results and results[c].has_value}
+    if len(controls) == len(CONTROLS):
+        kept.controls[slug] = {c: (r.disparity.estimate, r.draws, r.disparity.n_concepts) for c, r in controls.items()}
+    for name, plan in plans.items():
+        kept.cells.append(maker.cells(slug, plan.block, model.rows[name], ~plan.withheld))
+        kept.disparities.append(maker.disparities(slug, plan.block, model.rows[name], plan.kept))
+    kept.pairs[slug] = model.pairs
+
+
+def _mean_band(
+    models: dict[str, dict[str, tuple[float, FloatArray, int]]], *, withheld: bool
+) -> tuple[dict[str, Any], list[Score]]:
+    """Return the band averaged over models, resample by resample: for the manifest, and as run-wide score rows."""
+    if not models:
+        return {"n_models": 0, "band_low": None, "band_high": None, "swapped": None}, []
+    edges = []
+    for control in CONTROLS:
+        found = [models[slug][control] for slug in sorted(models, key=str.encode)]
+        mean = float(np.mean([estimate for estimate, _, _ in found]))
+        draws = np.mean([d for _, d, _ in found], axis=0)
+        interval = percentile_interval(draws, one_attribute(min(n for _, _, n in found)))
+        edges.append((control, POINTS - POINTS * mean, interval.mapped(-POINTS, POINTS), min(n for _, _, n in found)))
+    swapped = round12(edges[1][1] / POINTS) < round12(edges[0][1] / POINTS)
+    if swapped:
+        edges.reverse()
+    flags = frozenset([*(["swapped"] if swapped else []), *(["withheld"] if withheld else [])])
+    rows = [
+        Score(metric, OVERALL, None, estimate, interval, n_concepts=n, flags=flags)
+        for metric, (_, estimate, interval, n) in zip(BAND, edges, strict=True)
+    ]
+    band: dict[str, Any] = {"n_models": len(models), "swapped": swapped}
+    for metric, (control, estimate, interval, _) in zip(BAND, edges, strict=True):
+        band[metric] = {
+            "control": control,
+            "estimate": estimate,
+            "ci_low": number(interval.low),
+            "ci_high": number(interval.high),
+            "ci_tail": number(interval.tail),
+        }
+    return band, rows
+
+
+def _agreements(run: Run, plans: dict[str, AttributePlan], pairs: dict[str, IntArray]) -> list[Any]:
+    """Return (rubric, vendor, agreement) of every rubric with concepts: `*` for all subjects, then by vendor."""
+    counts = np.concatenate([_placed_counts(plan) for plan in plans.values()], axis=1)
+    single = np.concatenate([plan.single for plan in plans.values()])
+    concepts = [run.bank.concept[name] for plan in plans.values() for name in plan.block.concepts]
+    vendors: dict[str, list[IntArray]] = {RUN_WIDE: []}
+    for slug, found in pairs.items():
+        vendors[RUN_WIDE].append(found)
+        vendors.setdefault(vendor_of(slug), []).append(found)
+    rows = []
+    for rubric in run.bank.rubrics:
+        places = np.flatnonzero(single & np.array([c.rubric == rubric.id for c in concepts]))
+        if not len(places):
+            continue
+        k = len(rubric.names)
+        for vendor, parts in vendors.items():
+            tables = _contingency(np.concatenate(parts), len(concepts), k)[places]
+            rows.append((rubric, vendor, agreement(tables, counts[:, places])))
+    return rows
+
+
+def _placed_counts(plan: AttributePlan) -> FloatArray:
+    """Return the counts over all concepts of the block, two_sided ones 0: (resamples, concepts)."""
+    full = np.zeros((len(plan.counts), len(plan.single)))
+    full[:, plan.single] = plan.counts
+    return full
+
+
+def _contingency(pairs: IntArray, n_concepts: int, k: int) -> FloatArray:
+    """Count pairs of codes by concept, REFUSAL last: (concepts, k+1, k+1). Codes above k are of longer scales: cut."""
+    codes = np.where(pairs[:, 1:] == REFUSED, k, pairs[:, 1:])
+    fits = (codes <= k).all(axis=1)
+    flat = (pairs[fits, 0] * (k + 1) + codes[fits, 0]) * (k + 1) + codes[fits, 1]
+    return np.bincount(flat, minlength=n_concepts * (k + 1) ** 2).reshape(n_concepts, k + 1, k + 1).astype(np.float64)

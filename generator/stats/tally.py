@@ -1,0 +1,141 @@
+"""What one model's rows of one attribute come to: named ratios of sums over concepts (SPEC 4).
+
+An estimate is sum of numerators / sum of denominators; a replicate is the same with the resample's counts as weights. A
+concept without a value has numerator and denominator 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from generator.stats.bootstrap import CountArray, FloatArray, Sample, one_attribute, ratio, rounded, weighted_sums
+from generator.stats.cells import Rows, nan_mean
+from generator.stats.disparity import cell_disparity, cell_gap, crossfit, lean_sums, reversal_sums
+from generator.stats.rates import Share, refusal_shares, shares
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """One number: numerator and denominator by concept (concepts,), 0-1 scale, and what entered."""
+
+    metric: str
+    group: str | None
+    numerator: FloatArray
+    denominator: FloatArray
+    n_cells: int
+    n_rows: int
+
+    @property
+    def n_concepts(self) -> int:
+        """Concepts with a value."""
+        return int((self.denominator > 0).sum())
+
+    @property
+    def sample(self) -> Sample:
+        """The sample that its interval rests on."""
+        return one_attribute(self.n_concepts)
+
+    @property
+    def estimate(self) -> float:
+        """The number itself, NaN where nothing was counted."""
+        total = self.denominator.sum()
+        return float(self.numerator.sum() / total) if total > 0 else float("nan")
+
+
+@dataclass(frozen=True)
+class Tally:
+    """All ratios of one attribute.
+
+    positive: concepts with D(c) > 0. uncounted: concepts without a counting cell. absent: planned rows not there.
+    """
+
+    ratios: tuple[Ratio, ...]
+    positive: int
+    uncounted: int
+    absent: int
+
+    def find(self, metric: str, group: str | None = None) -> Ratio:
+        """Return one ratio; raises KeyError when the attribute has none of that name."""
+        for item in self.ratios:
+            if item.metric == metric and item.group == group:
+                return item
+        raise KeyError((metric, group))
+
+    def index(self, metric: str, group: str | None = None) -> int:
+        """Return a ratio's place."""
+        return self.ratios.index(self.find(metric, group))
+
+
+@dataclass(frozen=True)
+class Replicates:
+    """The resampled ratios of a tally: sums (ratios, resamples) and their quotients, NaN = no value."""
+
+    numerators: FloatArray
+    denominators: FloatArray
+
+    @property
+    def values(self) -> FloatArray:
+        """Return numerator / denominator."""
+        return ratio(self.numerators, self.denominators)
+
+
+def replicates(ratios: tuple[Ratio, ...], counts: CountArray) -> Replicates:
+    """Resample ratios with an attribute's counts (resamples, concepts)."""
+    return Replicates(
+        weighted_sums(counts, np.stack([r.numerator for r in ratios])),
+        weighted_sums(counts, np.stack([r.denominator for r in ratios])),
+    )
+
+
+def _by_concept(metric: str, values: FloatArray, n_cells: int, n_rows: int) -> Ratio:
+    """Return the mean over concepts of a value by concept, NaN = none."""
+    present = ~np.isnan(values)
+    return Ratio(metric, None, np.where(present, values, 0.0), present.astype(np.float64), n_cells, n_rows)
+
+
+def _of_share(metric: str, group: str | None, share: Share, n_rows: int | None = None) -> Ratio:
+    rows = int(share.denominator.sum()) if n_rows is None else n_rows
+    return Ratio(metric, group, share.numerator, share.denominator, share.n_cells, rows)
+
+
+def tally(rows: Rows, groups: tuple[str, ...]) -> Tally:
+    """Return the ratios of an attribute's rows, two_sided concepts left out before."""
+    disparity = nan_mean(cell_disparity(rows.means))
+    cells = int(rows.counting.sum())
+    scored = rows.n_scored * rows.counting[..., None]
+    ratios = [
+        _by_concept("disparity", disparity, cells, int(scored.sum())),
+        _by_concept("worst_gap", nan_mean(cell_gap(rows.means)), cells, int(scored.sum())),
+        _by_concept("crossfit_disparity", crossfit(rows.values, rows.scored), *_crossfit_base(rows)),
+    ]
+    numerator, denominator = lean_sums(rows.means, rows.polarity)
+    for g, group in enumerate(groups):
+        n_cells = int(denominator[g].sum())
+        ratios.append(Ratio("lean", group, numerator[g], denominator[g], n_cells, int(scored[:, :, g].sum())))
+    ratios += [
+        _of_share("refusal_rate", group, share) for group, share in zip(groups, refusal_shares(rows), strict=True)
+    ]
+    for metric, share in shares(rows).items():
+        n_rows = int(rows.n_scored[rows.repeated].sum()) if metric == "instability" else None
+        ratios.append(_of_share(metric, None, share, n_rows))
+    return Tally(
+        ratios=tuple(ratios),
+        positive=int((rounded(np.nan_to_num(disparity, nan=0.0)) > 0).sum()),
+        uncounted=int(np.isnan(disparity).sum()),
+        absent=rows.n_absent,
+    )
+
+
+def _crossfit_base(rows: Rows) -> tuple[int, int]:
+    """Return (cells, scored rows) behind the cross-fit disparity: two groups with two scored repeats at least."""
+    use = rows.repeated & (rows.repeated.sum(axis=-1, keepdims=True) >= 2)
+    return int(use.any(axis=-1).sum()), int(rows.n_scored[use].sum())
+
+
+def reversal(rows: Rows) -> Ratio:
+    """Return the role-reversal ratio of an attribute's two_sided rows."""
+    numerator, denominator = reversal_sums(rows.means)
+    cells = int((rows.n_groups > 0).sum())
+    return Ratio("role_reversal", None, numerator, denominator, cells, int(rows.n_scored.sum()))
