@@ -15,7 +15,7 @@ from typing import Any
 
 from generator import paths
 from generator.markdown import Safe, plain
-from generator.render import cell, interval, number, score
+from generator.render import cell, number, score
 from generator.schema.bank import BINS, CATEGORIES, DEMOGRAPHIC, FRAMINGS, Attribute, Bank
 from generator.schema.tables import RUN_WIDE
 from generator.scorebook import ScoreBook, ScoreRow
@@ -33,6 +33,13 @@ def element(markup: str) -> Safe:
 def restored(html: str) -> str:
     """Undo `element` in a finished page, so that keys stand in the page as `verify` reads them."""
     return html.replace(_PIPE, "|")
+
+
+def ends(row: ScoreRow, digits: int = 1) -> Safe:
+    """Return the two ends of a row's interval, or a dash when it has none."""
+    if row.ci_low is None:
+        return Safe(number(None))
+    return element(f"{score(row, 'ci_low', digits)} to {score(row, 'ci_high', digits)}")
 
 
 def verbatim(text: str) -> Safe:
@@ -200,8 +207,7 @@ def band_facts(book: ScoreBook) -> dict[str, Safe] | None:
     low, high = book.row(RUN_WIDE, "band_low"), book.row(RUN_WIDE, "band_high")
     if low.estimate is None or high.estimate is None:
         return None
-    shown = {"low": score(low), "low_ci": interval(low), "high": score(high), "high_ci": interval(high)}
-    return {name: element(markup) for name, markup in shown.items()}
+    return {"low": element(score(low)), "low_ci": ends(low), "high": element(score(high)), "high_ci": ends(high)}
 
 
 def tier_facts(edition: Edition) -> tuple[list[dict[str, Any]], list[str]]:
@@ -289,7 +295,7 @@ def facts_of(edition: Edition, page: str) -> dict[str, Any]:
         "mde": mde_facts(book, run.models),
         "evidence": evidence_facts(book, run.models),
         "audit": audit_facts(edition),
-        "not_covered": list(edition.scored.coverage.not_covered) if edition.run.audit else [],
+        "not_covered": list(coverage.not_covered) if (coverage := edition.scored.coverage) else [],
         "counts": edition.run.manifest.counts,
         "tail16": number(expanded_tail(16, 15), 4),
         "tail10": number(expanded_tail(10, 9), 4),

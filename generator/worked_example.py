@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 
 from generator import paths
 from generator.markdown import Safe, plain
-from generator.prose_facts import element
-from generator.render import cell, interval, number, score
+from generator.prose_facts import element, ends
+from generator.render import cell, number, score
 from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG, CONTROLS, DEMOGRAPHIC, FRAMINGS
 from generator.scorebook import ScoreBook
 from generator.shards import read_shard
@@ -106,7 +106,7 @@ def _group_lines(edition: Edition, subject: Subject, framing: str, page: str) ->
                 "id": group["id"],
                 "link": Safe(f"[{plain(group['label'])}]({paths.relative(page, target)})"),
                 "told": told,
-                "values": ", ".join(number(v, 3) for v in group["values"]) or "none",
+                "shown": ", ".join(number(v, 3) for v in group["values"]) or "none",
                 "mean": element(cell("cells", key, "mean_value", mean, 3)),
             }
         )
@@ -213,7 +213,7 @@ def _published(book: ScoreBook, subject: Subject) -> dict[str, Any]:
     names = ("disparity", "consistency", "worst_gap", "calibrated_consistency", "excess", "mde", "crossfit_disparity")
     found: dict[str, Any] = {name: element(score(book.row(model, name, attribute), digits=2)) for name in names}
     for name in ("disparity", "consistency", "excess"):
-        found[f"{name}_ci"] = element(interval(book.row(model, name, attribute), 2))
+        found[f"{name}_ci"] = ends(book.row(model, name, attribute), 2)
     excess = book.row(model, "excess", attribute)
     found["p"] = element(score(excess, "p", 5))
     found["p_adjusted"] = element(score(excess, "p_adjusted", 5))
