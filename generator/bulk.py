@@ -9,6 +9,7 @@ The ordinary render of the same template with `plain_environment` is what the re
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -97,6 +98,7 @@ def _each_item(context: Context, template: str, items: Any) -> Markup:
     return Markup("").join(Markup(partial.render(values, item=item)) for item in items)  # noqa: S704 - a template's text
 
 
+@functools.cache
 def _with_each(environment: Environment, each: Callable[..., Markup]) -> Environment:
     overlay = environment.overlay()
     overlay.globals = {**environment.globals, "each": each}

@@ -109,7 +109,7 @@ def receipt_task(edition: Edition, model: str, out: Path) -> ReceiptTask:
     """Return the task that writes a model's row and set pages below `out`."""
     env = environment()
     row = compile_template(env, "receipt.html", row_context(edition, model)) if edition.mode == "row" else None
-    means, disparities = _numbers(edition, model)
+    means, disparities = model_numbers(edition, model)
     return ReceiptTask(
         shard=str(edition.run.shard_path(model)),
         out=str(out / paths.receipts_list(edition.run_id, model).removesuffix("/index.html")),
@@ -123,7 +123,7 @@ def receipt_task(edition: Edition, model: str, out: Path) -> ReceiptTask:
     )
 
 
-def _numbers(
+def model_numbers(
     edition: Edition, model: str
 ) -> tuple[dict[tuple[str, str, str], str], dict[tuple[str, str], tuple[str, str]]]:
     """Return the published cell means and disparities of a model as the set pages print them."""

@@ -1,0 +1,161 @@
+"""Receipt pages by the ordinary Jinja render, a page at a time: the plain definition that the bulk path must equal."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from markupsafe import Markup
+
+from generator import paths
+from generator.bulk import plain_environment
+from generator.receipt_pages import model_numbers, row_context, set_context
+from generator.receipt_text import FRAMING_LABELS, NO_RESPONSE, matches_text, value_text, vote_text, why
+from generator.render import environment, visible
+from generator.shards import read_shard
+from generator.site import Edition
+
+
+def marked(text: str, spans: list[tuple[int, int]], css: str) -> Markup:
+    """Text with its spans in marks."""
+    html, place = Markup(), 0
+    for start, end in spans:
+        html += visible(text[place:start]) + Markup('<mark class="{}"><span>').format(css)
+        html += visible(text[start:end]) + Markup("</span></mark>")
+        place = end
+    return html + visible(text[place:])
+
+
+def vote_view(vote: dict[str, Any]) -> dict[str, Any]:
+    """What a template reads of a vote."""
+    return {
+        "judge": vote["judge"],
+        "role": vote["role"],
+        "said": vote_text(vote),
+        "agrees": matches_text(vote["verdict_matches_prose"]),
+        "evidence": "–" if vote["evidence"] is None else visible(vote["evidence"]),
+        "key": vote["key"] or "–",
+    }
+
+
+def dash(value: Any) -> str:
+    """A value as text, a dash for null."""
+    return "–" if value is None else str(value)
+
+
+def row_view(row: dict[str, Any], edition: Edition) -> dict[str, Any]:
+    """What a template reads of a row."""
+    bank = edition.run.bank
+    attribute = bank.attribute[row["attribute"]]
+    spans = [(s["start"], s["end"]) for s in row["mask_spans"]]
+    response = row["response"]
+    absent = Markup('<em class="none">{}</em>').format(NO_RESPONSE)
+    return {
+        **{k: row[k] for k in ("attribute", "concept", "category", "rubric", "rubric_sha256", "framing", "group")},
+        **{k: row[k] for k in ("status", "receipt_id", "prompt_sha256")},
+        "anchor": paths.row_anchor(row["framing"], row["group"], row["repeat"]),
+        "group_label": next(g.label for g in attribute.groups if g.id == row["group"]),
+        "attribute_label": attribute.label,
+        "repeat": str(row["repeat"]),
+        "prompt": marked(row["prompt"], [(row["swap_start"], row["swap_end"])], "swap"),
+        "response": absent if response is None else marked(response, spans, "mask"),
+        "votes": [vote_view(v) for v in row["votes"]],
+        "label": row["final_label"] or "none",
+        "value": value_text(row["value"]),
+        "why": why(row),
+        "finish": dash(row["finish_reason"]),
+        "served": dash(row["served_by"]),
+        "prompt_tokens": dash(row["prompt_tokens"]),
+        "completion_tokens": dash(row["completion_tokens"]),
+        "cost": f"{row['cost_usd']:.6f}",
+        "response_key": dash(row["response_key"]),
+        "favours": "higher" if row["polarity"] > 0 else "lower",
+    }
+
+
+def siblings(own: dict[str, Any], views: list[dict[str, Any]], other: str, name: str) -> list[dict[str, Any]]:
+    """The rows of a set that differ from `own` in `other` at most, in the shard's order."""
+    keys = [k for k in ("concept", "framing", "group", "repeat") if k != other]
+    return [
+        {
+            **v,
+            "name": FRAMING_LABELS[v["framing"]].lower() if name == "framing" else v[name],
+            "current": Markup(' aria-current="page"') if v is own else "",
+        }
+        for v in views
+        if all(v[k] == own[k] for k in keys)
+    ]
+
+
+def set_view(views: list[dict[str, Any]], edition: Edition, model: str) -> dict[str, Any]:
+    """What the template of a set reads, without its neighbours."""
+    means, disparities = model_numbers(edition, model)
+    framings = []
+    for framing, of_framing in itertools.groupby(views, key=lambda v: v["framing"]):
+        groups = []
+        for group, of_group in itertools.groupby(of_framing, key=lambda v: v["group"]):
+            rows = list(of_group)
+            mean = means.get((rows[0]["concept"], framing, group), "–")
+            groups.append({**rows[0], "mean": mean, "rows": rows})
+        shown, count = disparities.get((groups[0]["concept"], framing), ("–", "0"))
+        framings.append(
+            {
+                "framing": framing,
+                "framing_label": FRAMING_LABELS[framing],
+                "concept": groups[0]["concept"],
+                "disparity": shown,
+                "scoreable": count,
+                "groups": groups,
+            }
+        )
+    return {**views[0], "framings": framings, "count": str(len({v["group"] for v in views}))}
+
+
+def plain_pages(edition: Edition, model: str) -> Iterator[tuple[str, bytes]]:
+    """Yield (path below dist/, bytes) of a model's row and set pages, each rendered on its own."""
+    env = plain_environment(environment())
+    table = edition.redactions.apply(read_shard(edition.run, model))
+    rows = [r for r in table.to_pylist() if r["category"] not in edition.standing.withheld]
+    views = [row_view(r, edition) for r in rows]
+    sets = [list(found) for _, found in itertools.groupby(views, key=lambda v: v["concept"])]
+    concepts = [s[0]["concept"] for s in sets]
+    for i, found in enumerate(sets):
+        links = {
+            "previous": [{"name": c, "href": f"../{c}/index.html"} for c in concepts[max(0, i - 1) : i]],
+            "following": [{"name": c, "href": f"../{c}/index.html"} for c in concepts[i + 1 : i + 2]],
+        }
+        row = {**set_view(found, edition, model), **links}
+        text = env.get_template("set.html").render({**set_context(edition, model), "row": row})
+        yield paths.set_page(edition.run_id, model, concepts[i]), _filled(text, row).encode()
+    if edition.mode == "folded":
+        return
+    by_set = {s[0]["concept"]: s for s in sets}
+    for i, own in enumerate(views):
+        row = {
+            **own,
+            "groups": siblings(own, by_set[own["concept"]], "group", "group_label"),
+            "repeats": siblings(own, by_set[own["concept"]], "repeat", "repeat"),
+            "framings": siblings(own, by_set[own["concept"]], "framing", "framing"),
+            "previous": [_link(own, v) for v in views[max(0, i - 1) : i]],
+            "following": [_link(own, v) for v in views[i + 1 : i + 2]],
+        }
+        text = env.get_template("receipt.html").render({**row_context(edition, model), "row": row})
+        page = paths.set_page(edition.run_id, model, own["concept"]).removesuffix("index.html")
+        yield f"{page}{own['anchor']}.html", _filled(text, row).encode()
+
+
+def _filled(text: str, row: dict[str, Any]) -> str:
+    """Put the row's names where the frame's title and addresses hold markers."""
+    for name in ("concept", "anchor"):
+        text = text.replace(f"\x1frow.{name}\x1f", row[name])
+    return text
+
+
+def _link(own: dict[str, Any], other: dict[str, Any]) -> dict[str, str]:
+    if own["concept"] == other["concept"]:
+        return {"name": other["anchor"], "href": f"{other['anchor']}.html"}
+    return {
+        "name": f"{other['concept']} {other['anchor']}",
+        "href": f"../{other['concept']}/{other['anchor']}.html",
+    }
