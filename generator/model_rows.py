@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from generator.audit_scores import Strata, strata_of
 from generator.schema.bank import Bank
 from generator.schema.layout import Block, Layout
 from generator.schema.verdict import STATUSES
@@ -17,7 +18,7 @@ from generator.vote_checks import VoteColumns, vote_columns
 
 COLUMNS = (
     "attribute", "concept", "framing", "group", "repeat", "rubric", "value", "status", "final_label", "finish_reason",
-    "response", "mask_leak", "votes",
+    "response", "mask_leak", "votes", "receipt_id",
 )  # fmt: skip
 CUT = "length"
 
@@ -27,12 +28,14 @@ class ModelRows:
     """One model's rows.
 
     rows: by attribute. pairs: (rows, 3) of concept place, first and second primary's label code for each row with two
-    valid primary votes; a code is the index on the rubric's scale, or REFUSED.
+    valid primary votes; a code is the index on the rubric's scale, or REFUSED. strata: its part in the audit's draw,
+    empty where there is no audit.
     """
 
     model: str
     rows: dict[str, Rows]
     pairs: IntArray
+    strata: Strata
 
 
 def concept_places(layout: Layout) -> dict[str, int]:
@@ -48,7 +51,8 @@ def read_model(run: Run, model: str) -> ModelRows:
     votes = vote_columns(table, run.bank)
     flat = _spread(table, positions, votes, run.layout.size)
     rows = {block.attribute: _block_rows(flat, block, run.bank) for block in run.layout.blocks}
-    return ModelRows(model, rows, _pairs(table, votes, run.layout))
+    strata = Strata() if run.audit is None else strata_of(run, table)
+    return ModelRows(model, rows, _pairs(table, votes, run.layout), strata)
 
 
 def _spread(table: pa.Table, positions: IntArray, votes: VoteColumns, size: int) -> dict[str, np.ndarray]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from generator.audit_scores import Coverage, Strata, audit_rows
 from generator.model_rows import ModelRows, read_model
 from generator.model_scores import BAND, POINTS, AttributeResult, Score, model_scores
 from generator.schema.bank import CONTROLS, DEMOGRAPHIC
@@ -38,19 +39,11 @@ from generator.vote_checks import REFUSED
 
 
 @dataclass(frozen=True)
-class Coverage:
-    """Which models the human audit covers: the others were added after the draw."""
-
-    covered: tuple[str, ...]
-    not_covered: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Scored:
     """A run's scores.
 
     tables: by name, exactly the schemas of `generator.schema.tables`. weights: counts (resamples, concepts) by
-    attribute. mean_band: the control band over models, for the manifest. coverage: of the human audit, None without one.
+    attribute. mean_band: the control band over models, for the manifest. coverage: of the human audit, or None.
     """
 
     run_id: str
@@ -132,6 +125,7 @@ class _Collected:
     standings: list[Standing] = field(default_factory=list)
     controls: dict[str, dict[str, tuple[float, FloatArray, int]]] = field(default_factory=dict)
     pairs: dict[str, IntArray] = field(default_factory=dict)
+    strata: dict[str, Strata] = field(default_factory=dict)
 
 
 def score_run(run: Run, *, withheld: frozenset[str] = frozenset(), resamples: int = RESAMPLES) -> Scored:
@@ -152,11 +146,16 @@ def score_run(run: Run, *, withheld: frozenset[str] = frozenset(), resamples: in
         "agreement": maker.agreement(_agreements(run, plans, kept.pairs)),
         "tiers": maker.tiers(tiers(kept.standings)),
         "comparisons": maker.comparisons(comparisons(kept.ranked)),
-        "human_audit": maker.from_rows("human_audit", []),
-        "audit_summary": maker.from_rows("audit_summary", []),
     }
+    coverage = None
+    audited: list[dict[str, Any]] = []
+    summary: list[dict[str, Any]] = []
+    if run.audit is not None:
+        audited, summary, coverage = audit_rows(run, kept.strata)
+    tables["human_audit"] = maker.from_rows("human_audit", audited)
+    tables["audit_summary"] = maker.from_rows("audit_summary", summary)
     weights = {name: plan.counts for name, plan in plans.items()}
-    return Scored(run.manifest.run_id, tables, weights, mean_band, None, withheld)
+    return Scored(run.manifest.run_id, tables, weights, mean_band, coverage, withheld)
 
 
 def _score_model(model: ModelRows, plans: dict[str, AttributePlan], maker: TableMaker, kept: _Collected) -> None:
@@ -177,6 +176,7 @@ def _score_model(model: ModelRows, plans: dict[str, AttributePlan], maker: Table
         kept.cells.append(maker.cells(slug, plan.block, model.rows[name], ~plan.withheld))
         kept.disparities.append(maker.disparities(slug, plan.block, model.rows[name], plan.kept))
     kept.pairs[slug] = model.pairs
+    kept.strata[slug] = model.strata
 
 
 def _mean_band(

@@ -1,4 +1,4 @@
-"""Whether a run may be published, and as what (SPEC 7): published, preview with its reasons, or without failing categories."""
+"""Whether a run may be published, and as what (SPEC 7): as it is, as a preview, or without failing categories."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class _Finding:
 def standing_of(run: Run, scored: Scored, *, preview: bool, withhold: bool) -> Standing:
     """Return what a run may be published as.
 
-    `scored` is the run's scores, with or without categories withheld. Raises CheckError (exit 1) with every reason where
-    a live run may not be published as asked.
+    `scored` is the run's scores, with or without categories withheld. Raises CheckError (exit 1) with every reason
+    where a live run may not be published as asked.
     """
     findings = [*_absent(run), *_gate(scored), *_audit(run, scored)]
     withheld = _categories(run, findings) if withhold else frozenset()
