@@ -153,6 +153,8 @@ def _article(word: str) -> str:
         return "a"
     if re.match(r"[FHLMNRSX](?:-?\d|\.|[A-Z]+\b|-)", word):  # letters said by name: an H-1B, an MRI
         return "an"
+    if re.match(r"(?i)us[aeiu]|uni(?!n)|uti|one\b|once\b|eu", word):  # a usual line
+        return "a"
     return with_article(word).split(" ", 1)[0]
 
 
@@ -237,7 +239,7 @@ def cue_faults(text: str, attribute: Attribute) -> Iterator[str]:
 
 @lru_cache(maxsize=256)
 def cue_pattern(terms: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern of whole words, longest term first; hyphens and spaces match one another, plural s is included."""
+    """Return a pattern of whole words, longest term first; hyphens match spaces, a plural s is included."""
     ordered = sorted(set(terms), key=lambda term: (-len(term), term))
     bodies = (r"[\s\-‐-―]+".join(re.escape(part) for part in re.split(r"[\s\-‐-―]+", t)) for t in ordered)
     return re.compile(rf"(?i)(?<!\w)(?:{'|'.join(bodies)})(?:s|['’]s?)?(?!\w)")
