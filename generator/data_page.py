@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -198,3 +198,8 @@ def render_data_page(edition: Edition, files: Sequence[DataFile]) -> bytes:
         json_ld=script_json(schema_org(edition, files)),
         redactions=edition.redactions,
     )
+
+
+def render_data(edition: Edition, files: Sequence[DataFile]) -> Iterator[tuple[str, bytes]]:
+    """Yield (path below dist/, bytes) of the pages beside the files."""
+    yield paths.data_page(edition.run_id), render_data_page(edition, files)

@@ -120,10 +120,8 @@ def _write_weights(edition: Edition, folder: Path, attribute: str) -> tuple[Data
 
 
 def weight_concepts(edition: Edition, attribute: str) -> tuple[str, ...]:
-    """Return the concepts behind the columns of an attribute's weights, sorted as bytes (SPEC 5)."""
-    withheld = edition.standing.withheld
-    found = edition.run.bank.concepts_of(attribute)
-    return tuple(c.id for c in found if c.category not in withheld)
+    """Return the concepts behind an attribute's weights, sorted as bytes, two_sided left out (SPEC 5)."""
+    return tuple(c.id for c in edition.run.bank.concepts_of(attribute))
 
 
 def _write_copies(edition: Edition, folder: Path) -> tuple[DataFile, ...]:
@@ -170,11 +168,12 @@ def data_manifest(edition: Edition, files: Sequence[DataFile], receipts: Sequenc
         "simulated": edition.simulated,
         "standing": standing.state,
         "reasons": list(standing.reasons),
-        "withheld": sorted(standing.withheld),
+        "withheld": sorted(scored.withheld),
         "resamples": next((len(w) for w in scored.weights.values()), 0),
         "mean_band": scored.mean_band,
         "gate": [{key: row[key] for key in ("rubric", "gate", "warning", "kappa", "pabak")} for row in agreement],
         "audit": scored.tables["audit_summary"].to_pylist(),
+        "audit_coverage": dataclasses.asdict(scored.coverage) if scored.coverage else None,
         "receipts": [dataclasses.asdict(entry) for entry in receipts],
         "licence": edition.site.data_licence.model_dump(),
         "files": [_file_entry(f) for f in sorted(files, key=lambda f: f.name.encode())],

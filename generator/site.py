@@ -55,6 +55,7 @@ class Edition:
     `dist/` without a trailing slash, or None. `superseded_by` names a newer run that replaces this one. `chart_cache`
     is a folder for finished charts, or None to keep them in memory only. `redactions`: the site's withdrawn
     responses; whatever shows a response passes the shard through `redactions.apply` first.
+    `manifest_sha256` is the hash of the published data/manifest.json, empty before the downloads are written.
     """
 
     site: Site
@@ -66,6 +67,7 @@ class Edition:
     superseded_by: str | None = None
     chart_cache: Path | None = None
     redactions: Redactions = field(default_factory=Redactions)
+    manifest_sha256: str = ""
 
     @property
     def run_id(self) -> str:

@@ -1,0 +1,80 @@
+"""Recomputes a publication from its receipts and holds it against everything that is published (SPEC 6 and 7).
+
+Three kinds of folder: a run folder as the harness hands it over, a downloaded data folder, and a whole site. A served
+site is fetched first. What each check does stands in `verify_hashes`, `verify_data`, `verify_tables`, `verify_pages`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from generator.downloads import SUMS
+from generator.findings import Findings
+from generator.schema.errors import InputError
+from generator.scores import score_run
+from generator.shards import load_run
+from generator.verify_data import Recomputed, verify_data
+from generator.verify_fetch import fetch_runs
+from generator.verify_hashes import RUN_MANIFEST
+from generator.verify_pages import Book, verify_pages
+from generator.verify_run import check_run_tables
+
+
+def verify_path(path: Path) -> Findings:
+    """Check a run folder, a data folder or a site; raises InputError when `path` is none of them."""
+    if not path.is_dir():
+        raise InputError(f"{path}: no such folder; give a run folder, a data folder or a site")
+    if (path / RUN_MANIFEST).is_file() or (path / SUMS).is_file():
+        return verify_data(path)[0]
+    if (path / "manifest.json").is_file():
+        return verify_run(path)
+    if (path / "runs").is_dir():
+        return verify_site(path)
+    raise InputError(
+        f"{path}: holds no manifest.json, no {SUMS} and no runs/; give a run folder, a data folder or a site"
+    )
+
+
+def verify_run(folder: Path) -> Findings:
+    """Check a run folder: everything that `load_run` checks, and the tables that `score` wrote beside it, if any."""
+    findings = Findings()
+    try:
+        run = load_run(folder)
+    except InputError as error:
+        findings.faults(line.removeprefix(f"{folder}/") for line in error.faults)
+        return findings
+    findings.checked["receipts"] += sum(entry.rows for entry in run.manifest.shards)
+    scored = score_run(run)
+    check_run_tables(folder, scored, findings)
+    return findings
+
+
+def verify_site(dist: Path) -> Findings:
+    """Check every run of a site folder, then every number on its pages."""
+    findings = Findings()
+    books: dict[str, Book] = {}
+    for data in sorted((dist / "runs").glob("*/data")):
+        run_id = data.parent.name
+        found, recomputed = verify_data(data)
+        findings.merge(found.below(f"runs/{run_id}/data"))
+        if recomputed is not None:
+            _check_name(run_id, recomputed, findings)
+            books[run_id] = Book(recomputed)
+    if not books and not findings.mismatches:
+        raise InputError(f"{dist / 'runs'}: no run with a data folder; is {dist} a published site?")
+    findings.merge(verify_pages(dist, books))
+    return findings
+
+
+def _check_name(run_id: str, recomputed: Recomputed, findings: Findings) -> None:
+    findings.compare(f"runs/{run_id}", "run_id", run_id, recomputed.run.manifest.run_id)
+
+
+def verify_url(url: str) -> Findings:
+    """Fetch what a served site or data folder lists, and check it."""
+    findings = Findings()
+    with tempfile.TemporaryDirectory(prefix="aibiasbench-verify-") as temporary:
+        for name, folder in fetch_runs(url, Path(temporary)).items():
+            findings.merge(verify_data(folder)[0].below(name))
+    return findings

@@ -1,0 +1,225 @@
+"""Checks a downloaded data folder: its hashes, then every table recomputed from its receipts (SPEC 6 and 7).
+
+The folder is laid out again as a run folder in a temporary place, read by the same `load_run` and scored by the same
+`score_run` as a publication; what comes out is held against what is published.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from generator.datafiles import weight_columns
+from generator.downloads import MANIFEST, SUMS
+from generator.findings import ABSENT, Findings
+from generator.render import TABLE_KEYS
+from generator.schema.canonical import sha256_hex
+from generator.schema.columns import RECEIPT_COLUMNS
+from generator.schema.errors import InputError
+from generator.schema.names import shard_name
+from generator.schema.tables import RUN_WIDE, TABLES
+from generator.scores import Scored, score_run
+from generator.shards import Run, load_run
+from generator.verify_hashes import (
+    RUN_MANIFEST,
+    check_manifest_files,
+    check_metadata,
+    check_records,
+    check_sums,
+    entries,
+    read_json,
+)
+from generator.verify_tables import check_csv, check_table, read_table, table_files
+
+
+@dataclass(frozen=True)
+class Recomputed:
+    """A data folder's run, scored anew; None where the receipts could not be read."""
+
+    run: Run
+    scored: Scored
+
+
+def verify_data(folder: Path) -> tuple[Findings, Recomputed | None]:
+    """Check a data folder; returns what was found and the run scored anew, for the pages to be held against.
+
+    Raises InputError when the folder is no data folder at all; everything else is a finding.
+    """
+    findings = Findings()
+    if not (folder / SUMS).is_file():
+        raise InputError(f"{folder / SUMS}: not found; is {folder} a data folder?")
+    steps: list[Callable[[], None]] = [
+        lambda: check_sums(folder, findings),
+        lambda: check_manifest_files(folder, findings),
+        lambda: check_metadata(folder, findings),
+        lambda: check_records(folder, findings),
+    ]
+    for step in steps:
+        _collect(step, folder, findings)
+    found: list[Recomputed] = []
+    _collect(lambda: found.append(recompute(folder)), folder, findings)
+    if found:
+        _collect(lambda: check_tables(folder, found[0], findings), folder, findings)
+        _collect(lambda: check_weights(folder, found[0], findings), folder, findings)
+        _collect(lambda: check_summary(folder, found[0], findings), folder, findings)
+    _collect(lambda: check_receipts_csv(folder, findings), folder, findings)
+    return findings, found[0] if found else None
+
+
+def _collect(step: Callable[[], None], folder: Path, findings: Findings) -> None:
+    """Run one step; input that it cannot read is a finding of the publication, not an error of the command."""
+    try:
+        step()
+    except InputError as error:
+        findings.faults(_relative(line, folder) for line in error.faults)
+
+
+def _relative(line: str, folder: Path) -> str:
+    return line.removeprefix(f"{folder}/")
+
+
+def recompute(folder: Path) -> Recomputed:
+    """Lay the folder out as a run folder, read it and score it; raises InputError with whatever is wrong in it."""
+    manifest = read_json(folder / MANIFEST)
+    withheld = frozenset(str(c) for c in manifest.get("withheld", []))
+    resamples = int(manifest.get("resamples") or 10_000)
+    with tempfile.TemporaryDirectory(prefix="aibiasbench-verify-") as temporary:
+        place = Path(temporary) / folder.resolve().name
+        try:
+            run = load_run(lay_out(folder, manifest, place))
+        except InputError as error:
+            raise InputError(*(_named(line, place) for line in error.faults)) from None
+        return Recomputed(run, score_run(run, withheld=withheld, resamples=resamples))
+
+
+def _named(line: str, place: Path) -> str:
+    """Name a file of the temporary run folder as the data folder calls it."""
+    line = line.removeprefix(f"{place}/")
+    return f"{RUN_MANIFEST}{line.removeprefix(MANIFEST)}" if line.startswith(MANIFEST) else line
+
+
+def lay_out(folder: Path, manifest: dict[str, Any], place: Path) -> Path:
+    """Write the run folder that a data folder came from.
+
+    A shard that was published unchanged is held against the hash in the harness's manifest; for one that was split or
+    holds a withdrawn response the hash of its published form stands in.
+    """
+    run_manifest = read_json(folder / RUN_MANIFEST)
+    (place / "receipts").mkdir(parents=True)
+    published = {entry["model"]: entry for entry in entries(manifest.get("receipts"), f"{MANIFEST}: receipts")}
+    for shard in entries(run_manifest.get("shards"), f"{RUN_MANIFEST}: shards"):
+        data = _shard_bytes(folder, str(shard.get("model")))
+        if not published.get(shard.get("model"), {}).get("unchanged", True):
+            shard["sha256"] = sha256_hex(data)
+        (place / "receipts" / f"{shard_name(str(shard['model']))}.parquet").write_bytes(data)
+    (place / MANIFEST).write_text(json.dumps(run_manifest), encoding="utf-8")
+    bank = folder / "bank.json"
+    if not bank.is_file():
+        raise InputError(f"{bank}: not found; a data folder has it")
+    (place / "bank.json").write_bytes(bank.read_bytes())
+    labels = read_table(folder / "human_audit.parquet")
+    if labels.num_rows:
+        (place / "audit.csv").write_text(_audit_csv(labels), encoding="utf-8")
+    return place
+
+
+def _shard_bytes(folder: Path, model: str) -> bytes:
+    """Return a model's receipts as one Parquet file, its parts joined where it was split."""
+    stem = f"receipts/{shard_name(model)}"
+    names = table_files([f"receipts/{p.name}" for p in (folder / "receipts").glob("*.parquet")], stem)
+    if not names:
+        raise InputError(f"{folder / stem}.parquet: not found; {RUN_MANIFEST} lists {model}")
+    if len(names) == 1:
+        return (folder / names[0]).read_bytes()
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.concat_tables([read_table(folder / name) for name in names]), sink)
+    return bytes(sink.getvalue())
+
+
+def _audit_csv(labels: pa.Table) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["receipt_id", "label"])
+    writer.writerows(zip(labels["receipt_id"].to_pylist(), labels["human_label"].to_pylist(), strict=True))
+    return text.getvalue()
+
+
+def _parquet_names(folder: Path) -> list[str]:
+    return [p.relative_to(folder).as_posix() for p in folder.rglob("*.parquet")]
+
+
+def check_tables(folder: Path, recomputed: Recomputed, findings: Findings) -> None:
+    """Hold every table's Parquet against the recomputation, and its CSV against the Parquet."""
+    names = _parquet_names(folder)
+    for table, columns in TABLES.items():
+        files = table_files(names, table)
+        if not files:
+            findings.add(f"{table}.parquet", "file", ABSENT, f"{recomputed.scored.tables[table].num_rows} rows")
+            continue
+        parts = [read_table(folder / name) for name in files]
+        before = len(findings.mismatches)
+        label = files[0] if len(files) == 1 else f"{table}__*.parquet"
+        published = pa.concat_tables([part.replace_schema_metadata(None) for part in parts])
+        check_table(label, published, recomputed.scored.tables[table], columns, TABLE_KEYS[table], findings)
+        if any(m.key == "columns" for m in findings.mismatches[before:]):
+            continue
+        for name, part in zip(files, parts, strict=True):
+            csv_name = name.removesuffix("parquet") + "csv"
+            check_csv(folder / csv_name, csv_name, part, columns, findings)
+
+
+def check_receipts_csv(folder: Path, findings: Findings) -> None:
+    """Hold every receipts CSV against its Parquet file."""
+    for name in sorted(n for n in _parquet_names(folder) if n.startswith("receipts/")):
+        table = read_table(folder / name)
+        if table.column_names != [c.name for c in RECEIPT_COLUMNS]:
+            continue  # load_run has named the columns that are wrong
+        csv_name = name.removesuffix("parquet") + "csv"
+        check_csv(folder / csv_name, csv_name, table, RECEIPT_COLUMNS, findings)
+
+
+def check_weights(folder: Path, recomputed: Recomputed, findings: Findings) -> None:
+    """Hold the bootstrap counts against counts drawn anew."""
+    for attribute, counts in sorted(recomputed.scored.weights.items()):
+        name = f"bootstrap_weights/{attribute}.parquet"
+        path = folder / name
+        if not path.is_file():
+            findings.add(name, "file", ABSENT, f"{len(counts)} rows")
+            continue
+        published = read_table(path)
+        findings.checked["bootstrap counts"] += counts.size
+        if published.num_rows != len(counts) or published.num_columns != counts.shape[1]:
+            shape = f"{published.num_rows} x {published.num_columns}"
+            findings.add(name, "shape", shape, f"{counts.shape[0]} x {counts.shape[1]}")
+            continue
+        for place, concept in enumerate(published.column_names):
+            wrong = (published[concept].to_numpy() != counts[:, place]).nonzero()[0]
+            for row in wrong[:20]:
+                findings.add(name, f"row {row}|{concept}", published[concept][int(row)].as_py(), counts[row, place])
+        columns = weight_columns(published.column_names)
+        check_csv(folder / f"bootstrap_weights/{attribute}.csv", name[:-7] + "csv", published, columns, findings)
+
+
+def check_summary(folder: Path, recomputed: Recomputed, findings: Findings) -> None:
+    """Hold mean band, gate and audit of manifest.json against the recomputation."""
+    manifest, scored = read_json(folder / MANIFEST), recomputed.scored
+    findings.compare(MANIFEST, "mean_band", manifest.get("mean_band"), json.loads(json.dumps(scored.mean_band)))
+    findings.compare(MANIFEST, "audit", manifest.get("audit"), scored.tables["audit_summary"].to_pylist())
+    rows = _gates(scored.tables["agreement"].to_pylist())
+    told = {str(g.get("rubric")): g for g in entries(manifest.get("gate"), f"{MANIFEST}: gate")}
+    for rubric, row in rows.items():
+        for key, value in told.get(rubric, {"gate": ABSENT}).items():
+            findings.compare(MANIFEST, f"gate|{rubric}|{key}", value, row.get(key))
+
+
+def _gates(rows: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {row["rubric"]: row for row in rows if row["vendor"] == RUN_WIDE}
