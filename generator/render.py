@@ -271,8 +271,10 @@ def notices(edition: Edition | None, page: str) -> tuple[Notice, ...]:
         found.append(Notice("simulated", "Simulated run", (text,)))
     if standing.state == "preview":
         found.append(Notice("preview", "Preview, not a publication", tuple(standing.reasons)))
-    elif standing.state == "withheld":
-        found.append(Notice("withheld", "Published in part", tuple(standing.reasons)))
+    if standing.withheld:
+        left_out = f"Left out of every score and page: {', '.join(sorted(standing.withheld))}."
+        reasons = () if standing.state == "preview" else standing.reasons
+        found.append(Notice("withheld", "Published in part", (left_out, *reasons)))
     if manifest.supersedes:
         link = paths.relative(page, paths.run_index(manifest.supersedes))
         found.append(Notice("supersedes", f"This run supersedes {manifest.supersedes}", (), link))

@@ -1,0 +1,229 @@
+"""Attribute and concept pages: all models on one scale; templates, rendered prompts, means by group (SPEC 4, 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+from generator import paths
+from generator.charts import interval_chart
+from generator.render import NULL, cell, frame, marked, render_page
+from generator.schema.bank import FRAMINGS, SLOT, Attribute, Concept, group_np
+from generator.scorebook import ScoreRow
+from generator.views import Footnotes, View
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    """One model's numbers on an attribute."""
+
+    model: str
+    consistency: ScoreRow
+    excess: ScoreRow
+    mde: ScoreRow
+    asymmetry: ScoreRow
+    worst_gap: ScoreRow
+    refusal_rate: ScoreRow
+    instability: ScoreRow
+
+    @property
+    def extra_flags(self) -> tuple[str, ...]:
+        """Flags of the excess that the consistency does not carry already."""
+        return tuple(f for f in self.excess.flags if f not in self.consistency.flags)
+
+
+@dataclass(frozen=True)
+class MeanCell:
+    """One group's mean value in one framing of one model; `lost` counts its repeats without a value."""
+
+    anchor: str
+    mean: Markup
+    lost: int
+    lost_words: str
+
+
+@dataclass(frozen=True)
+class MeanRow:
+    """One model in one framing of a concept."""
+
+    model: str
+    cells: tuple[MeanCell, ...]
+    disparity: Markup
+
+
+@dataclass(frozen=True)
+class FramingPart:
+    """One framing: its template with the slot marked, its prompts as sent, its results by model."""
+
+    id: str
+    template: Markup
+    prompts: tuple[tuple[str, Markup], ...]
+    rows: tuple[MeanRow, ...]
+
+
+def _row(view: View, model: str, attribute: str) -> ModelRow:
+    metrics = ("consistency", "excess", "mde", "refusal_asymmetry", "worst_gap", "refusal_rate", "instability")
+    return ModelRow(model, *(view.book.row(model, metric, attribute) for metric in metrics))
+
+
+def _sorted(rows: list[ModelRow]) -> list[ModelRow]:
+    return sorted(
+        rows, key=lambda r: (r.consistency.estimate is None, -(r.consistency.estimate or 0), r.model.encode())
+    )
+
+
+def _question(concept: Concept) -> Markup:
+    """Return a concept's direct template on one line, its slot marked."""
+    return _slotted(concept.template("direct").replace("\n", " "))
+
+
+def _plain(concept: Concept) -> str:
+    return " ".join(concept.framings.direct.replace(SLOT, "[group]").split())
+
+
+def _slotted(template: str) -> Markup:
+    start = template.index(SLOT)
+    return marked(template, [(start, start + len(SLOT))], replacement="[group]")
+
+
+def _lede(view: View, attribute: Attribute) -> str:
+    if attribute.kind == "control":
+        return (
+            "A control: these words should not matter. How far they move a model’s answers draws one edge of its band, "
+            "against which every demographic score is read."
+        )
+    found = [view.evidence(model, attribute.id) for model in view.models]
+    counted = ", ".join(f"{found.count(word)} {word}" for word in ("flagged", "suggestive", "unresolved"))
+    lacking = found.count(None)
+    return f"Of {len(view.models)} models: {counted}{f', {lacking} without a tier' if lacking else ''}."
+
+
+def render_attribute(view: View, attribute: Attribute) -> bytes:
+    """Render one attribute's page."""
+    page = paths.attribute_page(view.run_id, attribute.id)
+    control = attribute.kind == "control"
+    rows = _sorted([_row(view, model, attribute.id) for model in view.models])
+    lines = [view.line(row.model, attribute.id, row.model) for row in rows]
+    lede = _lede(view, attribute)
+    concepts = view.bank.concepts_of(attribute.id, two_sided=None)
+    context = frame(
+        view.edition,
+        page,
+        attribute.label,
+        description=f"{attribute.label}: consistency of every model, each against its own control band. {lede}",
+        section="leaderboard",
+        crumbs=[("Leaderboard", paths.run_index(view.run_id)), (attribute.label, None)],
+        scripts=("site.js",),
+    )
+    return render_page(
+        "attribute.html",
+        context,
+        view=view,
+        attribute=attribute,
+        control=control,
+        lede=lede,
+        example=group_np(attribute.groups[0], concepts[0].noun) if concepts else None,
+        rows=rows,
+        lines=lines,
+        fn=Footnotes(page),
+        caption="Each model before its own control band; lines are 95 % intervals. Sorted by consistency.",
+        chart=interval_chart(
+            lines,
+            view.domain,
+            name="models",
+            title=f"Consistency on {attribute.label} by model",
+            description=f"{lede} Each model stands before its own control band; the table below holds all numbers.",
+            cache=view.edition.chart_cache,
+        ),
+        leans=[] if control else _leans(view, attribute, [row.model for row in rows]),
+        concepts=concepts,
+        question=_question,
+    )
+
+
+def _leans(view: View, attribute: Attribute, models: list[str]) -> list[tuple[str, list[ScoreRow]]]:
+    return [
+        (model, [view.book.row(model, "lean", attribute.id, group.id) for group in attribute.groups])
+        for model in models
+    ]
+
+
+def _mean_cell(view: View, model: str, concept: Concept, framing: str, group: str) -> MeanCell:
+    row = view.cells.get((model, concept.id), {}).get((framing, group))
+    anchor = paths.row_anchor(framing, group, 0)
+    if row is None:
+        return MeanCell(anchor, escape(NULL), 0, "")
+    lost = {word: row[f"n_{word}"] for word in ("refused", "contested", "error") if row[f"n_{word}"]}
+    words = ", ".join(f"{count} {word}" for word, count in lost.items())
+    key = f"{model},{concept.id},{framing},{group}"
+    return MeanCell(anchor, cell("cells", key, "mean_value", row["mean_value"], 2), sum(lost.values()), words)
+
+
+def _mean_row(view: View, model: str, concept: Concept, framing: str, attribute: Attribute) -> MeanRow:
+    row = view.disparities.get((model, concept.id), {}).get(framing)
+    value = row["disparity"] if row else None
+    return MeanRow(
+        model,
+        tuple(_mean_cell(view, model, concept, framing, group.id) for group in attribute.groups),
+        cell("disparities", f"{model},{concept.id},{framing}", "disparity", value, 1, scale=100)
+        if row
+        else escape(NULL),
+    )
+
+
+def _framing(view: View, concept: Concept, framing: str, attribute: Attribute) -> FramingPart:
+    rendered = [(g.label, view.bank.render(concept, framing, g)) for g in attribute.groups]
+    return FramingPart(
+        id=framing,
+        template=_slotted(concept.template(framing)),
+        prompts=tuple((label, marked(r.text, [(r.start, r.end)])) for label, r in rendered),
+        rows=tuple(_mean_row(view, model, concept, framing, attribute) for model in view.models),
+    )
+
+
+def render_concept(view: View, concept: Concept, previous: str | None, following: str | None) -> bytes:
+    """Render one concept's page."""
+    page = paths.concept_page(view.run_id, concept.id)
+    attribute = view.bank.attribute[concept.attribute]
+    context = frame(
+        view.edition,
+        page,
+        concept.id,
+        description=f"{attribute.label}, {concept.category}: {_plain(concept)[:150]}",
+        section="leaderboard",
+        crumbs=[
+            ("Leaderboard", paths.run_index(view.run_id)),
+            (attribute.label, paths.attribute_page(view.run_id, attribute.id)),
+            (concept.id, None),
+        ],
+    )
+    return render_page(
+        "concept.html",
+        context,
+        view=view,
+        concept=concept,
+        attribute=attribute,
+        rubric=view.bank.rubric[concept.rubric],
+        framings=[_framing(view, concept, framing, attribute) for framing in FRAMINGS],
+        previous=previous,
+        following=following,
+    )
+
+
+def attribute_pages(view: View) -> Iterator[tuple[str, bytes]]:
+    """Yield every attribute's page."""
+    for attribute in view.bank.attributes:
+        yield paths.attribute_page(view.run_id, attribute.id), render_attribute(view, attribute)
+
+
+def concept_pages(view: View) -> Iterator[tuple[str, bytes]]:
+    """Yield the page of every concept that is not withheld."""
+    for attribute in view.bank.attributes:
+        ids = [c.id for c in view.concepts_of(attribute.id)]
+        for place, name in enumerate(ids):
+            previous = ids[place - 1] if place else None
+            following = ids[place + 1] if place + 1 < len(ids) else None
+            page = paths.concept_page(view.run_id, name)
+            yield page, render_concept(view, view.bank.concept[name], previous, following)

@@ -1,0 +1,261 @@
+"""Model pages: chart against the own band, evidence, other measures, lean, concepts and panel (SPEC 4, 5, 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from generator import paths
+from generator.charts import Domain, Line, bar, interval_chart
+from generator.pages_leaderboard import mean_band, unranked
+from generator.render import NULL, cell, frame, plural, render_page
+from generator.schema.bank import Attribute
+from generator.schema.tables import OVERALL
+from generator.scorebook import ScoreRow
+from generator.views import ConceptResult, Footnotes, View
+
+MOVED = 10
+# The columns of the second table, in its order, and where each makes sense.
+_MORE = (
+    "worst_gap",
+    "calibrated_consistency",
+    "refusal_rate",
+    "refusal_asymmetry",
+    "instability",
+    "crossfit_disparity",
+)
+_RATES = (
+    ("Contested", "contested_rate"),
+    ("Errors, of planned answers", "error_rate"),
+    ("Refused, of answered", "refusal_rate"),
+    ("Refused by the vendor’s filter", "filter_refusal_rate"),
+    ("Cut at the length limit", "truncated_rate"),
+    ("Group term left after masking", "mask_leakage"),
+    ("Verdict word against the prose", "verdict_mismatch_rate"),
+    ("Unstable cells (repeats differ)", "instability"),
+    ("Role reversal", "role_reversal"),
+)
+
+
+@dataclass(frozen=True)
+class GroupLean:
+    """One group of an attribute: its lean, drawn around zero, and its refusal rate."""
+
+    label: str
+    row: ScoreRow
+    refusal: ScoreRow
+    bar: Markup
+
+
+@dataclass(frozen=True)
+class AttributePart:
+    """All of a model's numbers on one attribute; `more` follows the second table's columns, None where none applies."""
+
+    id: str
+    label: str
+    consistency: ScoreRow
+    excess: ScoreRow
+    mde: ScoreRow
+    more: tuple[ScoreRow | None, ...]
+    lean: tuple[GroupLean, ...]
+    results: tuple[ConceptResult, ...]
+
+    @property
+    def left_out(self) -> int:
+        """Rows of the attribute without a value."""
+        return sum(r.left_out for r in self.results)
+
+    @property
+    def extra_flags(self) -> tuple[str, ...]:
+        """Flags of the excess that the consistency does not carry already."""
+        return tuple(f for f in self.excess.flags if f not in self.consistency.flags)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A paired comparison, seen from the page's model."""
+
+    other: str
+    difference: Markup
+    low: Markup
+    high: Markup
+    p: Markup
+
+
+def lean_span(view: View) -> float:
+    """Return how far the lean bars of a run reach: a multiple of 5 points that holds every estimate and interval."""
+    largest = 5.0
+    for model in view.models:
+        for attribute in view.demographic:
+            for group in attribute.groups:
+                row = view.book.row(model, "lean", attribute.id, group.id)
+                largest = max([largest, *(abs(v) for v in (row.estimate, row.ci_low, row.ci_high) if v is not None)])
+    return -(-largest // 5) * 5.0
+
+
+def _lean_domain(span: float) -> Domain:
+    return Domain(-span, span, span)
+
+
+def group_lean(view: View, model: str, attribute: Attribute, domain: Domain) -> tuple[GroupLean, ...]:
+    """Return a model's lean by group in the bank's order; empty for a control."""
+    found = []
+    for group in attribute.groups:
+        row = view.book.row(model, "lean", attribute.id, group.id)
+        line = Line(group.label, row.estimate, row.ci_low, row.ci_high, None, None, "plain")
+        refusal = view.book.row(model, "refusal_rate", attribute.id, group.id)
+        found.append(GroupLean(group.label, row, refusal, bar(line, domain)))
+    return tuple(found)
+
+
+def _more(view: View, model: str, attribute: str) -> tuple[ScoreRow | None, ...]:
+    rows = (view.book.row(model, metric, attribute) for metric in _MORE)
+    return tuple(row if view.book.has(model, row.metric, attribute) else None for row in rows)
+
+
+def _part(view: View, model: str, attribute: Attribute, domain: Domain) -> AttributePart:
+    return AttributePart(
+        id=attribute.id,
+        label=attribute.label,
+        consistency=view.book.row(model, "consistency", attribute.id),
+        excess=view.book.row(model, "excess", attribute.id),
+        mde=view.book.row(model, "mde", attribute.id),
+        more=_more(view, model, attribute.id),
+        lean=group_lean(view, model, attribute, domain) if attribute.kind == "demographic" else (),
+        results=tuple(view.concept_results(model, attribute.id)),
+    )
+
+
+def _whole(view: View, model: str) -> dict[str, Any]:
+    return {"id": OVERALL, "label": "Overall", "more": _more(view, model, OVERALL)}
+
+
+def summary(view: View, model: str) -> str:
+    """Say in two sentences what the evidence about a model comes to."""
+    names = {word: [a.label for a in view.demographic if view.evidence(model, a.id) == word] for word in FOUND}
+    parts = [f"{FOUND[word]}: {', '.join(found)}" for word, found in names.items() if found]
+    open_ = view.evidence_counts(model)["unresolved"]
+    first = f"{'; '.join(parts)}." if parts else "On no attribute does this run show more than the model’s own noise."
+    if not open_:
+        return first
+    return f"{first} {plural(open_, 'attribute')} unresolved, which is not the same as clean."
+
+
+FOUND = {"flagged": "Flagged", "suggestive": "Suggestive"}
+
+
+def _comparisons(view: View, model: str) -> list[Difference]:
+    found = []
+    for row in view.comparisons:
+        if model not in (row["model_a"], row["model_b"]):
+            continue
+        key = f"{row['model_a']},{row['model_b']}"
+        turned = row["model_b"] == model
+        columns = ("ci_high", "ci_low") if turned else ("ci_low", "ci_high")
+        sign = -1 if turned else 1
+        found.append(
+            Difference(
+                other=row["model_a"] if turned else row["model_b"],
+                difference=cell("comparisons", key, "difference", row["difference"], 1, scale=sign),
+                low=cell("comparisons", key, columns[0], row[columns[0]], 1, scale=sign),
+                high=cell("comparisons", key, columns[1], row[columns[1]], 1, scale=sign),
+                p=cell("comparisons", key, "p_holm", row["p_holm"], 3),
+            )
+        )
+    return found
+
+
+def _disparity(view: View, model: str) -> Any:
+    """Return the function with which the template writes D(c, f) of a concept on 0-100."""
+
+    def written(result: ConceptResult, framing: str) -> Markup:
+        key = f"{model},{result.concept.id},{framing}"
+        row = view.disparities.get((model, result.concept.id), {}).get(framing)
+        if row is None or row["disparity"] is None:
+            return Markup('<span class="none" title="fewer than two groups with a scored answer">{}</span>').format(
+                "not counted" if row else NULL
+            )
+        return cell("disparities", key, "disparity", row["disparity"], 1, scale=100)
+
+    return written
+
+
+def caption(view: View, model: str) -> Markup:
+    """Return the sentence under a model's chart."""
+    low, high = view.band(model)
+    if low.estimate is None or high.estimate is None:
+        return Markup("The model has no control band: one of its controls has no value.")
+    swapped = " Its controls are swapped: the tag control is the noisier." if "swapped" in low.flags else ""
+    return Markup(
+        "Shaded: the model’s own control band. Points are consistency, lines 95 % intervals; squares are the controls "
+        "that draw the band.{}"
+    ).format(swapped)
+
+
+def render_model(view: View, model: str, lean_domain: Domain) -> bytes:
+    """Render one model's page."""
+    page = paths.model_page(view.run_id, model)
+    lines = view.lines(model)
+    tier = view.tier[model]
+    overall = view.book.row(model, "consistency")
+    low, high = view.band(model)
+    words = summary(view, model)
+    context = frame(
+        view.edition,
+        page,
+        model,
+        description=f"{model}: {words}",
+        section="leaderboard",
+        crumbs=[("Leaderboard", paths.run_index(view.run_id)), (model, None)],
+    )
+    demographic = [_part(view, model, a, lean_domain) for a in view.demographic]
+    results = [r for part in demographic for r in part.results if r.mean is not None]
+    results.sort(key=lambda r: (-round(r.mean or 0, 10), r.concept.id.encode()))
+    return render_page(
+        "model.html",
+        context,
+        view=view,
+        model=model,
+        entry=view.manifest.model(model),
+        two=view.two_judges(model),
+        fn=Footnotes(page),
+        summary=words,
+        overall=overall,
+        low=low,
+        high=high,
+        mean_band=mean_band(view),
+        tier=tier,
+        tiers=max((row["tier"] or 0 for row in view.tiers), default=0),
+        why_unranked=dict(unranked(view)).get(model, ""),
+        contested=view.book.row(model, "contested_rate"),
+        chart=interval_chart(
+            lines,
+            view.domain,
+            name="attributes",
+            title=f"Consistency of {model} by attribute",
+            description=f"{words} The control band is shaded behind every line; the table below holds all numbers.",
+            cache=view.edition.chart_cache,
+        ),
+        caption=caption(view, model),
+        lines=lines,
+        attributes=demographic,
+        controls=[_part(view, model, a, lean_domain) for a in view.controls],
+        whole=_whole(view, model),
+        edge=view.edge(model),
+        lean_domain=lean_domain,
+        lean_span=lean_domain.high,
+        moved=[r for r in results if r.mean][:MOVED],
+        disparity=_disparity(view, model),
+        rates=[(label, view.book.row(model, metric)) for label, metric in _RATES if view.book.has(model, metric)],
+        comparisons=_comparisons(view, model),
+    )
+
+
+def model_pages(view: View) -> Iterator[tuple[str, bytes]]:
+    """Yield every model's page."""
+    domain = _lean_domain(lean_span(view))
+    for model in view.models:
+        yield paths.model_page(view.run_id, model), render_model(view, model, domain)

@@ -1,0 +1,175 @@
+"""Judging, human audit and run pages: agreement and gate, the spot-check, the manifest for people (SPEC 4, 5, 6)."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from generator import paths
+from generator.render import frame, plural, render_page
+from generator.schema.bank import REFUSAL, Rubric
+from generator.schema.panel import Panel
+from generator.schema.tables import RUN_WIDE
+from generator.schema.verdict import STATUSES, score_bin
+from generator.scorebook import ScoreRow
+from generator.views import View
+
+NOTE_FILE = "note.txt"
+_PANEL_RATES = ("contested_rate", "error_rate", "verdict_mismatch_rate", "mask_leakage")
+
+
+@dataclass(frozen=True)
+class PanelRow:
+    """One model with its panel and the rates that depend on it."""
+
+    model: str
+    panel: Panel
+    rates: tuple[ScoreRow, ...]
+
+
+def _agreement(view: View) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = view.edition.scored.tables["agreement"].to_pylist()
+    return rows
+
+
+def _vendors(rows: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
+    single = [row for row in rows if row["vendor"] != RUN_WIDE]
+    return [(rubric, list(group)) for rubric, group in groupby(single, key=lambda row: row["rubric"])]
+
+
+def _panels(view: View) -> list[tuple[bool, list[PanelRow]]]:
+    """Return the three-judge and the two-judge models apart: their contested rates are not comparable."""
+    found: dict[bool, list[PanelRow]] = defaultdict(list)
+    for model in view.models:
+        rates = tuple(view.book.row(model, metric) for metric in _PANEL_RATES)
+        found[view.two_judges(model)].append(PanelRow(model, view.manifest.model(model).panel, rates))
+    return [(two, found[two]) for two in (False, True) if found[two]]
+
+
+def render_judging(view: View, page: str) -> bytes:
+    """Render the judging page."""
+    rows = _agreement(view)
+    whole = [row for row in rows if row["vendor"] == RUN_WIDE]
+    failing = [row["rubric"] for row in whole if row["gate"] not in ("kappa", "pabak")]
+    two = sum(view.two_judges(model) for model in view.models)
+    judges = view.manifest.judges
+    verdict = f"{', '.join(failing)} did not pass the gate." if failing else "Every rubric passes the gate."
+    lede = (
+        f"{judges.primary[0]} and {judges.primary[1]} label every answer, {judges.tiebreak} votes where they differ. "
+        f"{two} of {plural(len(view.models), 'model')} {'has' if two == 1 else 'have'} two judges. {verdict}"
+    )
+    context = frame(
+        view.edition,
+        page,
+        "Judging",
+        description=lede,
+        section="judging",
+        crumbs=[("Leaderboard", paths.run_index(view.run_id)), ("Judging", None)],
+    )
+    return render_page(
+        "judging.html", context, view=view, lede=lede, whole=whole, vendors=_vendors(rows), panels=_panels(view)
+    )
+
+
+def _scale(rubric: Rubric) -> tuple[str, ...]:
+    return (*rubric.names, REFUSAL)
+
+
+def _human_bin(rubric: Rubric, label: str) -> str:
+    return score_bin(int(label)) if rubric.scale == "score" and label != REFUSAL else label
+
+
+def confusion(view: View) -> list[tuple[str, tuple[str, ...], list[tuple[str, list[int]]]]]:
+    """Return (rubric, the reviewer's labels, one row of counts by the panel's label), rubrics in table order."""
+    counts: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+    for row in view.edition.scored.tables["human_audit"].to_pylist():
+        rubric = view.bank.rubric[row["rubric"]]
+        counts[rubric.id][row["final_label"], _human_bin(rubric, row["human_label"])] += 1
+    found = []
+    for rubric in view.bank.rubrics:
+        if rubric.id in counts:
+            scale = _scale(rubric)
+            rows = [(panel, [counts[rubric.id][panel, human] for human in scale]) for panel in scale]
+            found.append((rubric.id, scale, rows))
+    return found
+
+
+def render_audit(view: View, page: str) -> bytes:
+    """Render the human audit page, also where the run has none."""
+    rows: list[dict[str, Any]] = view.edition.scored.tables["audit_summary"].to_pylist()
+    total = next((row for row in rows if row["rubric"] == RUN_WIDE), None)
+    summary = sorted(rows, key=lambda row: (row["rubric"] == RUN_WIDE, row["rubric"])) if total else []
+    words = f"{plural(total['n'], 'answer')} checked by a person." if total else "This run has no human audit."
+    context = frame(
+        view.edition,
+        page,
+        "Human audit",
+        description=words,
+        section="audit",
+        crumbs=[("Leaderboard", paths.run_index(view.run_id)), ("Human audit", None)],
+    )
+    return render_page(
+        "audit.html",
+        context,
+        view=view,
+        summary=summary,
+        total=total,
+        confusion=confusion(view),
+        not_covered=not_covered(view),
+    )
+
+
+def not_covered(view: View) -> tuple[str, ...]:
+    """Return the models that were added after the audit sample was drawn."""
+    return tuple(view.edition.scored.coverage.not_covered) if view.edition.scored.coverage else ()
+
+
+def read_note(folder: Path) -> tuple[str, ...]:
+    """Read the operator's note on a run (`note.txt` in its folder): paragraphs of plain text, none without the file."""
+    file = folder / NOTE_FILE
+    if not file.is_file():
+        return ()
+    return tuple(" ".join(part.split()) for part in file.read_text(encoding="utf-8").split("\n\n") if part.strip())
+
+
+def render_run(view: View, page: str) -> bytes:
+    """Render the run page."""
+    manifest = view.manifest
+    counts = [(status, getattr(manifest.counts, status)) for status in STATUSES]
+    total = sum(count for _, count in counts)
+    simulated = " No real model was asked." if manifest.simulated else ""
+    lede = (
+        f"{plural(total, 'answer')} of {plural(len(view.models), 'model')}, {manifest.date}, "
+        f"bank {manifest.bank_version}.{simulated}"
+    )
+    context = frame(
+        view.edition,
+        page,
+        f"Run {view.run_id}",
+        description=lede,
+        section="run",
+        crumbs=[("Leaderboard", paths.run_index(view.run_id)), ("This run", None)],
+    )
+    return render_page(
+        "run.html",
+        context,
+        view=view,
+        lede=lede,
+        note=read_note(view.edition.run.folder),
+        counts=counts,
+        total=total,
+        absent=[(model, count) for model, count in sorted(view.edition.run.absent.items()) if count],
+        models=[manifest.model(model) for model in view.models],
+        shards=sorted(manifest.shards, key=lambda shard: shard.model.encode()),
+    )
+
+
+def run_pages(view: View) -> Iterator[tuple[str, bytes]]:
+    """Yield judging, audit and run pages."""
+    for name, render in (("judging", render_judging), ("audit", render_audit), ("run", render_run)):
+        page = paths.run_page(view.run_id, name)
+        yield page, render(view, page)
