@@ -68,6 +68,11 @@ def write_downloads(edition: Edition, folder: Path) -> tuple[DataFile, ...]:
     return tuple(files)
 
 
+def manifest_sha256(files: Sequence[DataFile]) -> str:
+    """Return the hash of manifest.json, which pins the whole publication."""
+    return next(f.sha256 for f in files if f.name == MANIFEST)
+
+
 def file_notes(edition: Edition) -> dict[str, str]:
     """Return what every data file says of its run in its own metadata."""
     manifest = edition.run.manifest

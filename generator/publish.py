@@ -5,6 +5,7 @@ Reads run folders and the site's content, writes one tree beside `out` and swaps
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import importlib.util
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from generator import paths
+from generator.data_page import render_data
+from generator.downloads import manifest_sha256, write_downloads
 from generator.receipt_lists import render_list
 from generator.receipt_pages import receipt_task, write_receipts
 from generator.redactions import read_redactions
@@ -70,8 +73,10 @@ def optional(module: str, function: str, *arguments: Any) -> Any:
 def write_run(edition: Edition, tree: Path) -> None:
     """Write everything below runs/<run_id>/."""
     data = tree / paths.data_file(edition.run_id, "")
-    files = optional("generator.downloads", "write_downloads", edition, data)
-    write_all(tree, optional("generator.data_page", "render_data", edition, files))
+    files = write_downloads(edition, data)
+    # From here on pages can print the one hash that pins the whole publication.
+    edition = dataclasses.replace(edition, manifest_sha256=manifest_sha256(files))
+    write_all(tree, render_data(edition, files))
     write_all(tree, optional("generator.pages", "render_pages", edition))
     write_all(tree, optional("generator.explorer", "render_explorer", edition))
     for model in edition.run.models:
