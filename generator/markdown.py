@@ -68,6 +68,8 @@ def mathml(latex: str, *, block: bool = False) -> str:
         found: str = convert(latex.strip(), display="block" if block else "inline")
     except Exception as error:
         raise InputError(f"formula {latex.strip()!r}: {type(error).__name__}: {error}") from error
+    if "\\" in found:  # the converter passes what it does not know through as text
+        raise InputError(f"formula {latex.strip()!r}: a command in it is not supported; see {found!r}")
     return found.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "", 1)
 
 

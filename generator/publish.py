@@ -99,6 +99,7 @@ def publish(options: Options) -> None:
         for edition in editions:
             write_run(edition, tree)
         write_all(tree, root_pages(editions))
+        optional("generator.search_index", "write_search", tree)
 
 
 def _chosen(runs: Sequence[str], folders: dict[str, Path]) -> list[str]:

@@ -1,0 +1,1 @@
+"""Tests in a real Chromium over a small published site."""

@@ -1,0 +1,86 @@
+"""A small publication with every page kind: a simulated run and a live one that can only be a preview."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from generator.schema.panel import Judges
+from tests import factories
+
+SIMULATED, LIVE = "sim-small", "live-small"
+QUOTA = {"stance": 1, "allocation": 1, "refusal": 1, "regard": 0, "capability": 1}
+# Everything that a model may write and a page must neither run, render nor lose.
+HOSTILE = (
+    '<script>document.title="run"</script><img src=x onerror="document.title=\'run\'">',
+    "</pre></main></body><style>body{display:none}</style><!--",
+    "right \u202eto left\u202c, a null\x00byte, a tab\there, zero\u200bwidth",
+    "'\"`=${7*7}{{ 7*7 }}{% raw %}&amp;&#60;b&#62; javascript:alert(1)",
+    '=HYPERLINK("https://evil.invalid")\n\n- [x](javascript:alert(1))\n# not a heading',
+    "اللغة العربية ثم English ثم עברית",
+    "unbroken" * 80,
+)
+
+
+@contextmanager
+def live_judges() -> Iterator[None]:
+    """Let the factories make votes by judges that are not simulated."""
+    kept = factories.JUDGES
+    factories.JUDGES = Judges(primary=("judge-a/one", "judge-b/two"), tiebreak="judge-c/three")
+    try:
+        yield
+    finally:
+        factories.JUDGES = kept
+
+
+def answers(model: str, concept: str, framing: str, group: str, repeat: int) -> Any:
+    """Mostly agreement, some planted bias, some refusals, errors and splits, by nothing but the row's key."""
+    chance = factories.unit("fate", model, concept, framing, group, repeat)
+    value = factories.noise(model, concept, framing, group, repeat)
+    if model.endswith("/one") and concept.startswith("age") and group == "g1":
+        value = max(0.0, value - 0.5)
+    if chance < 0.04:
+        return ("REFUSAL", "REFUSAL")
+    if chance < 0.06:
+        return (None, value)
+    if chance < 0.12:
+        two = model.split("/")[0] in ("sim-judge-a", "judge-a")
+        return (0.1, 0.9) if two else (0.1, 0.9, 0.9 if chance < 0.1 else 0.5)
+    return factories.answers_from(value)
+
+
+def hostile(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Put hostile text into the first rows of each concept's set."""
+    for place, row in enumerate(rows):
+        if row["response"] is not None and place % 6 == 0:
+            row["response"] = HOSTILE[place // 6 % len(HOSTILE)]
+            row["mask_spans"] = []
+            for vote in row["votes"]:
+                if vote["evidence"] is not None:
+                    vote["evidence"] = "<b onmouseover=alert(1)>bold</b> \u202eclaim"
+    return rows
+
+
+def write_runs(runs: Path) -> None:
+    """Write both run folders below `runs`."""
+    bank = factories.make_bank(groups=3, quota=QUOTA, control_quota=QUOTA)
+    models = ("sim-alpha/one", "sim-beta/two", "sim-judge-a/three")
+    shards = {m: hostile(factories.make_rows(bank, m, repeats=2, run_id=SIMULATED, answers=answers)) for m in models}
+    factories.write_run(runs / SIMULATED, bank, shards)
+    with live_judges():
+        live = ("alpha/one", "judge-a/three")
+        shards = {m: hostile(factories.make_rows(bank, m, repeats=2, run_id=LIVE, answers=answers)) for m in live}
+        judges = factories.JUDGES.model_dump(mode="json")
+        factories.write_run(runs / LIVE, bank, shards, kind="live", judges=judges, date="2026-11-29")
+
+
+def content_folder(folder: Path, root: Path) -> Path:
+    """Make a content folder with the project's own site.toml and prose, and the two runs."""
+    folder.mkdir(parents=True)
+    shutil.copy(root / "content" / "site.toml", folder / "site.toml")
+    shutil.copytree(root / "content" / "pages", folder / "pages")
+    write_runs(folder / "runs")
+    return folder
