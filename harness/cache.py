@@ -145,13 +145,12 @@ class Cache:
 
     def paid(self, tickets: Iterable[str], keys: Sequence[str]) -> dict[str, int]:
         """Return the cost of the last attempt, in picodollars, by ticket, of those keys that these tickets paid."""
-        wanted, found = set(tickets), {}
+        wanted, found = set(tickets), dict[str, int]()
         for chunk in _chunks(keys):
             marks = ",".join("?" * len(chunk))
             query = f"SELECT ticket, last_cost FROM answers WHERE key IN ({marks})"  # noqa: S608 - question marks only
-            for ticket, cost in self._db.execute(query, [bytes.fromhex(k) for k in chunk]):
-                if ticket in wanted:
-                    found[ticket] = cost
+            rows = self._db.execute(query, [bytes.fromhex(k) for k in chunk])
+            found.update((ticket, cost) for ticket, cost in rows if ticket in wanted)
         return found
 
     def store(self, entries: Sequence[Entry]) -> dict[str, Answer]:

@@ -1,65 +1,153 @@
-"""What a stage would cost: calls, tokens and US dollars to expect, before anything is spent (SPEC 2, `--dry-run`).
+"""What a run would still cost: calls, tokens and US dollars, before anything is spent (SPEC 2, `--dry-run`).
 
-Cached calls are left out. Prompt tokens are expected at four bytes each, and bounded at one byte each plus 64, as they
-are reserved. A subject is expected to use half of its max_tokens, a judge `JUDGE_TOKENS`. Each row that is not judged
-yet is expected to take two primary votes, and a tiebreak on `TIEBREAK_SHARE` of the rows that have one.
+Cached calls are left out. Expected: a prompt token for every four bytes, an answer of half of the subject's max_tokens,
+`JUDGE_TOKENS` of a judge, a tiebreak on `TIEBREAK_SHARE` of the rows that may need one. At most: each attempt at the
+worst case that is reserved for it, every tiebreak asked, answers that are not there yet as long as max_tokens allows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
+from generator.schema.bank import Bank
 from harness.budget import dollars, worst_case
 from harness.cache import Cache
-from harness.calls import Call, Request
-from harness.evaluate import Prompt, response_calls
+from harness.calls import PICO, Answer, Call
+from harness.evaluate import PlannedRow, Prompt, planned_rows, response_calls
+from harness.judge import Bench, Case
+from harness.outcome import Outcome
 from harness.plan import Callee, Plan
 
 BYTES_PER_TOKEN = 4
 JUDGE_TOKENS = 60
 TIEBREAK_SHARE = 0.25
+_CHUNK = 4_000
 
 
-@dataclass(frozen=True)
+@dataclass
 class Forecast:
-    """What one model or judge would be asked: expected tokens and dollars, and the most that it could cost."""
+    """What one model or judge would be asked; `calls` is fractional where tiebreaks are only expected."""
 
     role: str
     model: str
-    calls: int
-    cached: int
-    prompt_tokens: int
-    completion_tokens: int
-    expected_usd: float
-    worst_usd: float
+    cached: int = 0
+    calls: float = 0.0
+    most_calls: int = 0
+    prompt_tokens: float = 0.0
+    completion_tokens: float = 0.0
+    expected: float = 0.0  # picodollars
+    most: int = 0
+
+    def add(self, call: Call, callee: Callee, share: float = 1.0, most: int | None = None) -> None:
+        """Add a call that is made with probability `share`; `most` is its worst case where it differs, picodollars."""
+        limit = int(call.request.params["max_tokens"])
+        size = sum(len(m.content.encode()) for m in call.request.messages)
+        prompt = size / BYTES_PER_TOKEN
+        completion = min(limit, JUDGE_TOKENS) if call.role == "judge" else limit / 2
+        price = callee.prices
+        cost = (price.prompt_per_million * prompt + price.completion_per_million * completion) * (PICO / 1e6)
+        self.calls += share
+        self.most_calls += 1
+        self.prompt_tokens += share * prompt
+        self.completion_tokens += share * completion
+        self.expected += share * (cost + price.request * PICO)
+        self.most += worst_case(call.request, price) if most is None else most
 
     def as_json(self) -> dict[str, str | int | float]:
-        """Return the forecast as a JSON object."""
-        return dict(self.__dict__)
+        """Return the forecast as a JSON object, in whole calls and tokens and US dollars."""
+        return {
+            "role": self.role,
+            "model": self.model,
+            "cached": self.cached,
+            "calls": round(self.calls),
+            "most_calls": self.most_calls,
+            "prompt_tokens": round(self.prompt_tokens),
+            "completion_tokens": round(self.completion_tokens),
+            "expected_usd": round(dollars(round(self.expected)), 6),
+            "most_usd": round(dollars(self.most), 6),
+        }
 
 
-def _prompt_bytes(request: Request) -> int:
-    return sum(len(m.content.encode()) for m in request.messages)
+@dataclass
+class Forecaster:
+    """Goes through a run as eval and judge would, asking nobody."""
 
+    plan: Plan
+    bank: Bank
+    cache: Cache
+    subjects: dict[str, Forecast] = field(init=False)
+    judges: dict[str, Forecast] = field(init=False)
 
-def subject_forecast(plan: Plan, model: str, prompts: list[Prompt], cache: Cache) -> Forecast:
-    """Return what eval would ask of a model."""
-    calls = list(response_calls(plan, model, prompts))
-    there = cache.lookup([call.key for call in calls])
-    return forecast("subject", plan.subject[model], [c for c in calls if c.key not in there], len(there))
+    def __post_init__(self) -> None:
+        self.subjects = {m.model: Forecast("subject", m.model) for m in self.plan.models}
+        self.judges = {j.model: Forecast("judge", j.model) for j in self.plan.judges.all}
+        self._bench = Bench(self.plan, self.bank)
 
+    def add(self, model: str, prompts: list[Prompt]) -> None:
+        """Add a model's rows: the calls to it, and those to its panel."""
+        rows = list(planned_rows(self.plan, model, prompts))
+        calls = list(response_calls(self.plan, model, prompts))
+        for i in range(0, len(rows), _CHUNK):
+            there = self.cache.lookup([row.key for row in rows[i : i + _CHUNK]])
+            self._subject(model, calls[i : i + _CHUNK], there)
+            self._panel(model, rows[i : i + _CHUNK], there)
 
-def forecast(role: str, callee: Callee, calls: Iterable[Call], cached: int) -> Forecast:
-    """Return what a list of calls to one model or judge would come to."""
-    number = tokens = completion = worst = 0
-    for call in calls:
-        number += 1
-        tokens += -(-_prompt_bytes(call.request) // BYTES_PER_TOKEN)
-        limit = int(call.request.params["max_tokens"])
-        completion += min(limit, JUDGE_TOKENS) if role == "judge" else -(-limit // 2)
-        worst += worst_case(call.request, callee.prices)
-    expected = callee.prices.cost(tokens, completion) + round(callee.prices.request * 1e12) * max(0, number - 1)
-    return Forecast(
-        role, callee.model, number, cached, tokens, completion, dollars(expected) if number else 0.0, dollars(worst)
-    )
+    def _subject(self, model: str, calls: Sequence[Call], there: dict[str, Answer]) -> None:
+        entry, callee = self.subjects[model], self.plan.subject[model]
+        for call in calls:
+            if call.key in there:
+                entry.cached += 1
+            else:
+                entry.add(call, callee)
+
+    def _panel(self, model: str, rows: Sequence[PlannedRow], there: dict[str, Answer]) -> None:
+        """Add the votes on rows: those that are known to be missing, and those on answers still to come."""
+        limit = int(self.plan.sent_params(self.plan.subject[model])["max_tokens"])
+        known = [self._bench.case(row, there[row.key]) for row in rows if row.key in there]
+        for case in self._primaries(known):
+            self._tiebreak(case, 1.0 if case.votes else TIEBREAK_SHARE)
+        likely, longest = ("word " * (limit * BYTES_PER_TOKEN * n // 10) for n in (1, 2))
+        missing = [row for row in rows if row.key not in there]
+        for _, same in itertools.groupby(missing, key=lambda row: row.prompt):
+            repeats = list(same)
+            self._unanswered(repeats[0], likely, longest, len(repeats))
+
+    def _primaries(self, cases: list[Case]) -> Iterator[Case]:
+        """Add the primary votes that are missing; yields the cases that may need a tiebreak, with votes where known."""
+        seats = {case.row.key: self._bench.primaries(case) for case in cases}
+        found = self.cache.lookup([seat.key for chosen in seats.values() for seat in chosen])
+        for case in cases:
+            missing = [seat for seat in seats[case.row.key] if seat.key not in found]
+            for seat in seats[case.row.key]:
+                if seat in missing:
+                    self.judges[seat.judge].add(self._bench.call(case, seat), self.plan.judge[seat.judge])
+                else:
+                    self.judges[seat.judge].cached += 1
+            if missing:
+                yield case
+            elif (voted := self._bench.voted(case, seats[case.row.key], Outcome(answers=found))).undecided:
+                yield voted
+
+    def _tiebreak(self, case: Case, share: float) -> None:
+        if case.panel.tiebreak is None or case.shown is None:
+            return
+        seat = self._bench.tiebreak(case)
+        if self.cache.lookup([seat.key]):
+            self.judges[seat.judge].cached += 1
+        else:
+            self.judges[seat.judge].add(self._bench.call(case, seat), self.plan.judge[seat.judge], share)
+
+    def _unanswered(self, row: PlannedRow, likely: str, longest: str, times: int) -> None:
+        """Add the votes on the answers to one prompt, `times` repeats, from stand-ins of their likely length."""
+        cases = [self._bench.case(row, Answer(text)) for text in (likely, longest)]
+        seats = [(seat, 1.0) for seat in self._bench.primaries(cases[0])]
+        if cases[0].panel.tiebreak is not None:
+            seats.append((self._bench.tiebreak(cases[0]), TIEBREAK_SHARE))
+        for seat, share in seats:
+            callee = self.plan.judge[seat.judge]
+            most = worst_case(self._bench.call(cases[1], seat).request, callee.prices)
+            call = self._bench.call(cases[0], seat)
+            for _ in range(times):
+                self.judges[seat.judge].add(call, callee, share, most)

@@ -178,14 +178,20 @@ class Plan(Frozen):
         return {name: value for name, value in merged.items() if name in known}
 
     def effective_params(self, callee: Callee) -> dict[str, Any]:
-        """Return what decides an answer: sent parameters, provider, api_model, and base URL or simulator and seed."""
+        """Return what decides an answer: sent parameters, provider, api_model, and base URL or simulator and seed.
+
+        For a judge the way in which JSON is asked for belongs to it, too.
+        """
         place: dict[str, Any] = (
             {"simulated": SIMULATED_VERSION, "simulated_seed": self.seeds.run}
             if callee.endpoint == SIMULATED
             else {"base_url": self.endpoints[callee.endpoint].base_url}
         )
         provider = {"provider": callee.provider} if callee.provider is not None else {}
-        return {**self.sent_params(callee), **provider, "api_model": callee.api_model, **place}
+        form = {}
+        if callee.endpoint != SIMULATED and not isinstance(callee, Subject):
+            form = {"response_format": self.endpoints[callee.endpoint].response_format}
+        return {**self.sent_params(callee), **provider, **form, "api_model": callee.api_model, **place}
 
 
 def check_pin(plan: Plan, bank: Bank, where: str) -> None:

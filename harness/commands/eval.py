@@ -6,17 +6,20 @@ import json
 import os
 import time
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
+from generator.schema.bank import Bank
 from generator.schema.errors import CapError, InputError
 from harness.bank import BANK_FOLDER, read_bank_folder
 from harness.budget import RUN_ACCOUNT, caps_of, dollars, picodollars
-from harness.cache import DEFAULT_CACHE
+from harness.cache import DEFAULT_CACHE, Cache
 from harness.evaluate import bank_prompts, chosen, response_calls
 from harness.outcome import Outcome
-from harness.plan import RUNS, run_folder
+from harness.plan import RUN_TOML, RUNS, Plan, check_pin, read_plan, run_folder
 from harness.progress import stage_progress
 from harness.session import Session, open_session
 
@@ -26,16 +29,25 @@ INTERRUPTED = 130
 @click.command("eval")
 @click.argument("run")
 @click.option("--runs-dir", type=click.Path(path_type=Path), default=RUNS, show_default=True, help="Where runs live.")
-@click.option("--bank", "bank_folder", type=click.Path(path_type=Path), default=BANK_FOLDER, show_default=True)
-@click.option("--cache", type=click.Path(path_type=Path), default=DEFAULT_CACHE, show_default=True)
-@click.option("--model", "models", multiple=True, help="Ask only this model; may be given several times.")
-@click.option("--concept", "concepts", multiple=True, help="Ask only this concept; may be given several times.")
+@click.option(
+    "--bank",
+    "bank_folder",
+    type=click.Path(path_type=Path),
+    default=BANK_FOLDER,
+    show_default=True,
+    help="The working bank.",
+)
+@click.option(
+    "--cache", type=click.Path(path_type=Path), default=DEFAULT_CACHE, show_default=True, help="Paid answers."
+)
+@click.option("--model", "models", multiple=True, help="Only this model; may be given several times.")
+@click.option("--concept", "concepts", multiple=True, help="Only this concept; may be given several times.")
 @click.option("--dry-run", is_flag=True, help="Say what eval and judge would cost, and ask nothing.")
 @click.option(
     "--settle-lost",
     type=click.FloatRange(min=0),
     metavar="USD",
-    help="Book the calls that a crash or a broken connection lost at what was billed for all of them.",
+    help="Book all calls whose cost is unknown (crash, broken connection) at what the vendor billed for them.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def command(
@@ -47,28 +59,76 @@ def command(
     Answers are kept in the cache and never paid twice; the run's ledger holds every attempt. Stop it at any time, and
     run it again to go on. Exit 3 at a spend cap, 130 after Ctrl-C.
     """
-    bank = read_bank_folder(bank_folder)
-    folder = run_folder(run, runs_dir)
-    with open_session(
-        folder, stage="eval", bank=bank, cache=cache, now=int(time.time()), environment=os.environ
-    ) as session:
+    folder, bank = run_folder(run, runs_dir), read_bank_folder(bank_folder)
+    if dry_run:
+        show_forecast(folder, bank, cache, models=models, concepts=concepts, as_json=as_json)
+        return 0
+    now = int(time.time())
+    with open_session(folder, stage="eval", bank=bank, cache=cache, now=now, environment=os.environ) as session:
         if settle_lost is not None:
-            click.echo(f"{session.ledger.settle_lost(picodollars(settle_lost))} lost calls settled", err=True)
-        names = chosen(models, list(session.plan.subject), "model")
-        prompts = bank_prompts(bank, chosen(concepts, list(bank.concept), "concept") if concepts else ())
-        if dry_run:
-            raise NotImplementedError
-        cap = caps_of(session.plan)[RUN_ACCOUNT]
-        calls = [call for name in names for call in response_calls(session.plan, name, prompts)]
-        with stage_progress("eval", cap=cap) as watch:
-            outcome = session.engine.run(calls, watch=watch, keep=False)
+            settled = session.ledger.settle_lost(picodollars(settle_lost))
+            click.echo(f"{settled:,} calls of unknown cost are booked at ${settle_lost:.2f} together", err=True)
+        outcome = evaluate(session, models, concepts)
         summary = summary_of(session, outcome)
-    click.echo(json.dumps(summary, indent=2) if as_json else "\n".join(summary_lines(summary)))
-    return exit_code(outcome, str(folder))
+    click.echo(json.dumps(summary, indent=2) if as_json else "\n".join(summary_lines(summary, run)))
+    return exit_code(outcome, f"aibiasbench eval {run}")
 
 
-def summary_of(session: Session, outcome: Outcome) -> dict[str, object]:
-    """Return the numbers of a finished or stopped eval."""
+def evaluate(session: Session, models: Sequence[str] = (), concepts: Sequence[str] = ()) -> Outcome:
+    """Ask what is planned and not yet in the cache; shows progress on stderr."""
+    plan, bank = session.plan, session.bank
+    names = chosen(models, list(plan.subject), "model")
+    prompts = bank_prompts(bank, chosen(concepts, list(bank.concept), "concept"))
+    calls = (call for name in names for call in response_calls(plan, name, prompts))
+    with stage_progress("eval", cap=caps_of(plan)[RUN_ACCOUNT]) as watch:
+        return session.engine.run(calls, watch=watch, keep=False)
+
+
+def show_forecast(
+    folder: Path, bank: Bank, cache: Path, *, models: Sequence[str], concepts: Sequence[str], as_json: bool
+) -> None:
+    """Print what eval and judge would ask and cost; needs no key and writes nothing."""
+    from harness.forecast import Forecaster
+
+    plan = read_plan(folder)
+    check_pin(plan, bank, str(folder / RUN_TOML))
+    prompts = bank_prompts(bank, chosen(concepts, list(bank.concept), "concept"))
+    with Cache(cache if cache.exists() else Path(":memory:"), now=0) as answers:
+        forecaster = Forecaster(plan, bank, answers)
+        for model in chosen(models, list(plan.subject), "model"):
+            forecaster.add(model, prompts)
+    lines = [f.as_json() for f in (*forecaster.subjects.values(), *forecaster.judges.values())]
+    total = {key: sum(float(line[key]) for line in lines) for key in ("calls", "expected_usd", "most_usd")}
+    report = {"run_id": plan.run_id, "cap_usd": plan.caps.run, "total": total, "calls": lines}
+    click.echo(json.dumps(report, indent=2) if as_json else "\n".join(forecast_lines(lines, total, plan)))
+
+
+def forecast_lines(lines: Sequence[dict[str, Any]], total: dict[str, Any], plan: Plan) -> list[str]:
+    """Return the forecast as a table in plain text."""
+    width = max(len(str(line["model"])) for line in lines)
+    head = f"{'role':8}{'model':{width}}{'cached':>9}{'calls':>9}{'prompt tokens':>15}{'answer tokens':>15}"
+    rows = [
+        f"{line['role']:8}{line['model']:{width}}{line['cached']:>9,}{line['calls']:>9,}{line['prompt_tokens']:>15,}"
+        f"{line['completion_tokens']:>15,}{usd(line['expected_usd']):>12}{usd(line['most_usd']):>12}"
+        for line in lines
+    ]
+    left = f"{'':8}{'together':{width}}{'':>9}{total['calls']:>9,.0f}{'':>30}"
+    sums = f"{usd(total['expected_usd']):>12}{usd(total['most_usd']):>12}"
+    return [
+        f"{head}{'expected':>12}{'at most':>12}",
+        *rows,
+        left + sums,
+        f"cap of the run: {usd(plan.caps.run)}. No call is made that could pass a cap, whatever this estimate says.",
+    ]
+
+
+def usd(amount: float) -> str:
+    """Return an amount of US dollars: cents, and more digits below one cent."""
+    return f"${amount:,.2f}" if amount >= 0.01 or amount == 0 else f"${amount:.6f}"
+
+
+def summary_of(session: Session, outcome: Outcome) -> dict[str, Any]:
+    """Return the numbers of an eval that finished or was stopped."""
     tally, book = outcome.tally, session.ledger.book("subject")
     return {
         "run_id": session.plan.run_id,
@@ -84,28 +144,48 @@ def summary_of(session: Session, outcome: Outcome) -> dict[str, object]:
         "capped": sorted(outcome.capped),
         "stopped": outcome.stopped,
         "interrupted": outcome.interrupted,
-        "lost_calls": session.lost,
+        "unknown_cost_usd": dollars(book.lost),
         "spent_usd": dollars(session.ledger.committed()),
         "cap_usd": session.plan.caps.run,
-        "subjects_usd": dollars(book.total),
-        "reused_usd": dollars(book.reused),
         "warnings": tally.warnings,
     }
 
 
-def summary_lines(summary: dict[str, object]) -> list[str]:
+def summary_lines(summary: dict[str, Any], run: str) -> list[str]:
     """Return the summary in words, with the commands to look further."""
-    return [f"{key}: {value}" for key, value in summary.items()]
+    planned, cached, asked = (f"{summary[key]:,}" for key in ("planned", "from_cache", "asked"))
+    lines = [
+        f"eval of {summary['run_id']}: {planned} answers planned, {cached} from the cache, {asked} asked now",
+        f"outcomes: {counts(summary['outcomes'].items())}",
+    ]
+    if summary["failed"]:
+        lines.append(f"failed for good, asked again next time: {counts(summary['failed'].items())}")
+    if summary["left"]:
+        lines.append(f"left: {counts(summary['left_by_model'].items())}")
+    lines.append(f"spent: {usd(summary['spent_usd'])} of {usd(summary['cap_usd'])} by the whole run so far")
+    if summary["unknown_cost_usd"]:
+        lines.append(
+            f"of that {usd(summary['unknown_cost_usd'])} is the worst case of calls whose cost is unknown; when the"
+            f" vendor's bill is there: aibiasbench eval {run} --settle-lost USD"
+        )
+    if not summary["left"]:
+        lines.append(f"next: aibiasbench judge {run}")
+    return lines
 
 
-def exit_code(outcome: Outcome, run: str) -> int:
+def counts(pairs: Iterable[tuple[str, int]]) -> str:
+    """Return counts in words."""
+    return ", ".join(f"{number:,} {name}" for name, number in pairs) or "none"
+
+
+def exit_code(outcome: Outcome, again: str) -> int:
     """Return 0 or 130; raises CapError or InputError where a cap or an endpoint stopped the stage."""
-    left = f"{len(outcome.left):,} calls are left; `aibiasbench eval {run}` goes on from here"
+    left = f"{len(outcome.left):,} calls are left; `{again}` goes on from here"
     if outcome.interrupted:
         click.echo(f"interrupted: {left}", err=True)
         return INTERRUPTED
     if outcome.stopped is not None:
         raise InputError(f"{outcome.stopped}\n{left}")
     if outcome.capped:
-        raise CapError(f"stopped at a spend cap ({', '.join(sorted(outcome.capped))}): {left}")
+        raise CapError(f"stopped at a spend cap ({', '.join(sorted(outcome.capped))}): {left}, with a higher cap")
     return 0
