@@ -1,0 +1,82 @@
+-- Recompute the main scores of this folder from its receipts with DuckDB, in this folder:  duckdb < recompute.sql
+-- Each mismatch is in the error that the last statement raises; without one it says how many numbers were checked.
+
+CREATE TEMP TABLE published AS
+SELECT model, metric, attribute, coalesce("group", '') AS grp, estimate, ci_low, ci_high, ci_tail
+FROM read_parquet('scores*.parquet') WHERE model <> '*';
+
+-- Cell means: the mean value of the scored repeats of a (concept, framing, group).
+CREATE TEMP TABLE means AS
+SELECT model, attribute, concept, framing, "group" AS grp, avg(value) AS s,
+       avg(CASE WHEN polarity = 1 THEN value ELSE 1 - value END) AS fav
+FROM read_parquet('receipts/*.parquet')
+WHERE status = 'scored' AND NOT two_sided AND category NOT IN (
+  SELECT unnest(withheld) FROM read_json('manifest.json', columns = {withheld: 'VARCHAR[]'}, maximum_object_size = 1000000000))
+GROUP BY ALL;
+CREATE TEMP TABLE cells AS -- only a (concept, framing) with two groups counts
+SELECT * FROM means QUALIFY count(*) OVER (PARTITION BY model, attribute, concept, framing) >= 2;
+
+-- D(c) and W(c): the mean over framings of the mean absolute difference over pairs of groups, and of the widest gap.
+CREATE TEMP TABLE by_concept AS
+SELECT model, attribute, concept, avg(d) AS d, avg(gap) AS gap FROM (
+  SELECT a.model, a.attribute, a.concept, a.framing, avg(abs(a.s - b.s)) AS d, max(abs(a.s - b.s)) AS gap
+  FROM cells a JOIN cells b USING (model, attribute, concept, framing) WHERE a.grp < b.grp GROUP BY ALL)
+GROUP BY ALL;
+
+-- The published draws, one row for each resample and concept that was drawn in it.
+CREATE TEMP TABLE drawn AS
+SELECT file_row_number AS b, concept, n::DOUBLE AS n
+FROM (UNPIVOT (SELECT * FROM read_parquet('bootstrap_weights/*.parquet', union_by_name = true, file_row_number = true))
+      ON COLUMNS(* EXCLUDE (file_row_number)) INTO NAME concept VALUE n)
+WHERE n > 0;
+
+CREATE TEMP TABLE draws AS
+SELECT model, attribute, b, sum(n * d) / sum(n) AS d FROM by_concept JOIN drawn USING (concept) GROUP BY ALL;
+INSERT INTO by_concept SELECT model, 'overall', attribute, avg(d), avg(gap) FROM by_concept
+WHERE NOT starts_with(attribute, 'control_') GROUP BY model, attribute;
+INSERT INTO draws SELECT model, 'overall', b, avg(d) FROM draws
+WHERE NOT starts_with(attribute, 'control_') GROUP BY model, b HAVING count(*) = 7;
+
+CREATE TEMP TABLE numbers AS
+SELECT model, attribute, avg(d) AS d, avg(gap) AS gap FROM by_concept
+GROUP BY ALL HAVING attribute <> 'overall' OR count(*) = 7;
+
+-- A band edge is the consistency of a control; the control with the larger disparity is the lower edge.
+CREATE TEMP TABLE wanted AS
+SELECT model, 'consistency' AS metric, attribute, attribute AS source FROM numbers
+UNION ALL
+SELECT p.model, edge.metric, 'overall', CASE WHEN (round(t.d, 12) > round(p.d, 12)) = edge.low THEN 'control_tag' ELSE 'control_profession' END
+FROM numbers p JOIN numbers t USING (model), (VALUES ('band_low', true), ('band_high', false)) edge(metric, low)
+WHERE p.attribute = 'control_profession' AND t.attribute = 'control_tag';
+
+-- Type 7 quantiles a and 1 - a of the replicates, rounded to 12 decimals before; a is the published ci_tail.
+CREATE TEMP TABLE sorted AS
+SELECT model, attribute, list(round(d, 12) ORDER BY d) AS x FROM draws GROUP BY ALL;
+CREATE MACRO quantile7(x, p) AS
+  x[floor((len(x) - 1) * p)::INT + 1]
+  + ((len(x) - 1) * p - floor((len(x) - 1) * p)) * (x[least(floor((len(x) - 1) * p)::INT + 2, len(x))] - x[floor((len(x) - 1) * p)::INT + 1]);
+
+CREATE TEMP TABLE found AS
+SELECT w.model, w.metric, w.attribute, '' AS grp, 100 * (1 - n.d) AS estimate,
+       100 * (1 - quantile7(x, 1 - ci_tail)) AS ci_low, 100 * (1 - quantile7(x, ci_tail)) AS ci_high
+FROM wanted w JOIN numbers n ON n.model = w.model AND n.attribute = w.source
+JOIN sorted s ON s.model = w.model AND s.attribute = w.source
+JOIN published p ON p.model = w.model AND p.metric = w.metric AND p.attribute = w.attribute
+UNION ALL SELECT model, 'disparity', attribute, '', 100 * d, NULL, NULL FROM numbers
+UNION ALL SELECT model, 'worst_gap', attribute, '', 100 * gap, NULL, NULL FROM numbers
+UNION ALL SELECT model, 'lean', attribute, grp, 100 * avg(lean), NULL, NULL
+FROM (SELECT *, fav - avg(fav) OVER (PARTITION BY model, attribute, concept, framing) AS lean FROM cells)
+WHERE NOT starts_with(attribute, 'control_') GROUP BY model, attribute, grp;
+
+CREATE TEMP TABLE compared AS
+SELECT model, metric, attribute, grp, unnest(['estimate', 'ci_low', 'ci_high']) AS col,
+       unnest([p.estimate, p.ci_low, p.ci_high]) AS there, unnest([f.estimate, f.ci_low, f.ci_high]) AS here
+FROM published p LEFT JOIN found f USING (model, metric, attribute, grp)
+WHERE metric IN ('consistency', 'disparity', 'worst_gap', 'lean', 'band_low', 'band_high');
+DELETE FROM compared WHERE col <> 'estimate' AND metric IN ('disparity', 'worst_gap', 'lean');
+
+SELECT CASE WHEN count(*) = 0 OR count(bad) > 0
+  THEN error(concat(coalesce(string_agg(bad, chr(10)), ''), chr(10), count(bad), ' mismatches in ', count(*), ' numbers'))
+  ELSE concat(count(*), ' numbers checked, 0 mismatches') END AS result
+FROM (SELECT CASE WHEN NOT coalesce(abs(there - here) <= 1e-9, there IS NULL AND here IS NULL)
+  THEN concat_ws(' ', model, metric, attribute, grp, col, 'published', coalesce(there::VARCHAR, 'null'), 'recomputed', coalesce(here::VARCHAR, 'null')) END AS bad FROM compared);
