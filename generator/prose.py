@@ -143,6 +143,7 @@ def render_search(edition: Edition) -> bytes:
         paths.SEARCH_PAGE,
         "Search",
         description="Search the methodology and the pages of models, attributes and concepts.",
+        section="search",
         crumbs=[("Leaderboard", "index.html"), ("Search", None)],
         scripts=["search.js"],
         wasm=True,

@@ -1,4 +1,4 @@
-"""The search index over prose, model, attribute and concept pages: Pagefind's own program, run once over a finished tree.
+"""The search index over prose, model, attribute and concept pages: Pagefind's program, run once over a finished tree.
 
 Reads HTML below a tree, writes `pagefind/` there. Receipts are never indexed: Pagefind writes a file a page. The same
 pages give the same bytes.

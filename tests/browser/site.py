@@ -47,7 +47,7 @@ def answers(model: str, concept: str, framing: str, group: str, repeat: int) -> 
     if chance < 0.06:
         return (None, value)
     if chance < 0.12:
-        two = model.split("/")[0] in ("sim-judge-a", "judge-a")
+        two = model.split("/", maxsplit=1)[0] in ("sim-judge-a", "judge-a")
         return (0.1, 0.9) if two else (0.1, 0.9, 0.9 if chance < 0.1 else 0.5)
     return factories.answers_from(value)
 
