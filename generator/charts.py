@@ -102,6 +102,8 @@ def short_name(name: str, length: int) -> str:
 def _records(lines: Sequence[Line], width: int) -> list[dict[str, Any]]:
     step, above = _STEP[width], width == NARROW
     found = []
+    # One model's band is drawn through; bands of different models stay apart.
+    gap = 0 if len({(line.band_low, line.band_high) for line in lines}) == 1 else 2
     for place, line in enumerate(lines):
         shape, ink, _ = MARKS.get(line.kind, _CONTROL if line.kind == "control" else _PLAIN)
         center = place * step + step * (0.68 if above else 0.5)
@@ -113,8 +115,9 @@ def _records(lines: Sequence[Line], width: int) -> list[dict[str, Any]]:
                 "ink": ink,
                 "fill": "var(--paper)" if line.kind == "unresolved" else ink,
                 "y": center,
-                "top": place * step + (step * 0.42 if above else 2),
-                "bottom": (place + 1) * step - 2,
+                "top": place * step + (step * 0.42 if above and gap else gap),
+                "bottom": (place + 1) * step - gap,
+                "note_ink": ink if line.kind in MARKS else "var(--soft)",
                 "label_y": place * step + 11 if above else center,
             }
         )
@@ -122,9 +125,11 @@ def _records(lines: Sequence[Line], width: int) -> list[dict[str, Any]]:
 
 
 def _layers(domain: Domain, width: int) -> alt.LayerChart:
-    plot = width - _GUTTER[width] - _NOTE[width] - 24
+    plot = width - _GUTTER[width] - _NOTE[width] - 28
     x_scale = alt.Scale(domain=[domain.low, domain.high], nice=False)
-    axis = alt.Axis(values=list(domain.ticks), title=None, orient="bottom", format="d", tickSize=0, labelPadding=6)
+    axis = alt.Axis(
+        values=list(domain.ticks), title=None, orient="bottom", format="d", tickSize=0, labelPadding=6, labelFlush=False
+    )
     base = alt.Chart(alt.NamedData("rows"))
 
     def x(field: str) -> alt.X:
@@ -162,11 +167,10 @@ def _texts(base: alt.Chart, plot: int, width: int) -> list[alt.Chart]:
     y = alt.Y("label_y:Q", scale=None, axis=None)
     style = {"font": _FONT, "fontSize": 13, "baseline": "middle", "limit": 0}
     wide = width == WIDE
-    name = base.mark_text(align="left", color="var(--ink)", **style).encode(
-        x=alt.value(-_GUTTER[width]), y=y, text="name:N"
-    )
+    left = -_GUTTER[width] - 14 if wide else 0
+    name = base.mark_text(align="left", color="var(--ink)", **style).encode(x=alt.value(left), y=y, text="name:N")
     note = base.mark_text(align="left" if wide else "right", **style).encode(
-        x=alt.value(plot + 14 if wide else plot), y=y, text="note:N", color=alt.Color("ink:N", scale=None)
+        x=alt.value(plot + 14 if wide else plot), y=y, text="note:N", color=alt.Color("note_ink:N", scale=None)
     )
     return [name, note]
 
@@ -175,7 +179,7 @@ def _texts(base: alt.Chart, plot: int, width: int) -> list[alt.Chart]:
 def _compiled(domain: Domain, width: int, rows: int) -> dict[str, Any]:
     """Return the Vega form of a shape of chart, its data still to be filled in."""
     chart = _layers(domain, width).properties(height=rows * _STEP[width], autosize=alt.AutoSizeParams(type="none"))
-    chart = chart.properties(padding={"left": _GUTTER[width] + 12, "right": _NOTE[width] + 12, "top": 4, "bottom": 30})
+    chart = chart.properties(padding={"left": _GUTTER[width] + 14, "right": _NOTE[width] + 14, "top": 4, "bottom": 30})
     chart = chart.configure(background="transparent", font=_FONT).configure_view(stroke=None)
     chart = chart.configure_axis(
         gridColor="var(--line)", domain=False, labelColor="var(--soft)", labelFontSize=12, labelFont=_FONT

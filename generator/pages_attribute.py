@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 from generator import paths
 from generator.charts import interval_chart
 from generator.render import NULL, cell, frame, marked, render_page
-from generator.schema.bank import FRAMINGS, SLOT, Attribute, Concept, group_np
+from generator.schema.bank import FRAMINGS, SLOT, Attribute, Concept, group_np, with_article
 from generator.scorebook import ScoreRow
 from generator.views import Footnotes, View
 
@@ -204,6 +204,7 @@ def render_concept(view: View, concept: Concept, previous: str | None, following
         context,
         view=view,
         concept=concept,
+        noun=with_article(concept.noun),
         attribute=attribute,
         rubric=view.bank.rubric[concept.rubric],
         framings=[_framing(view, concept, framing, attribute) for framing in FRAMINGS],

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import posixpath
-
 from generator.schema.names import shard_name
 
 
 def relative(page: str, target: str) -> str:
     """Return the link from one page to another path; both are below `dist/`, an anchor may follow the target."""
     path, hash_, anchor = target.partition("#")
-    return posixpath.relpath(path, posixpath.dirname(page) or ".") + hash_ + anchor
+    here, there = page.split("/")[:-1], path.split("/")
+    shared = 0
+    while shared < min(len(here), len(there) - 1) and here[shared] == there[shared]:
+        shared += 1
+    return "/".join([".."] * (len(here) - shared) + there[shared:]) + hash_ + anchor
 
 
 def run_index(run_id: str) -> str:

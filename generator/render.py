@@ -76,13 +76,14 @@ def number(value: float | None, digits: int = 1) -> str:
     return text[1:] if text.startswith("-") and not text.strip("-0.") else text
 
 
+# The elements are put together from escaped parts: a run's pages hold tens of thousands, and Markup.format is slow.
 def score(row: ScoreRow, column: str = "estimate", digits: int = 1) -> Markup:
     """Return a number of `scores` in the element that `verify` reads."""
     value = getattr(row, column)
     if column in SCORE_COLUMNS:
-        return Markup('<span data-score="{}|{}">{}</span>').format(row.key, column, number(value, digits))
-    key = row.key.replace("|", ",")
-    return cell("scores", key, column, value, 0 if isinstance(value, int) else digits)
+        key = escape(f"{row.key}|{column}")
+        return Markup(f'<span data-score="{key}">{escape(number(value, digits))}</span>')  # noqa: S704 - escaped
+    return cell("scores", row.key.replace("|", ","), column, value, 0 if isinstance(value, int) else digits)
 
 
 def interval(row: ScoreRow, digits: int = 1) -> Markup:
@@ -96,8 +97,9 @@ def interval(row: ScoreRow, digits: int = 1) -> Markup:
 def cell(table: str, key: str, column: str, value: float | str | None, digits: int = 2, *, scale: int = 1) -> Markup:
     """Return a number or word of any table in the element that `verify` reads; `scale` 100 shows 100 x the value."""
     shown = value if isinstance(value, str) else number(None if value is None else value * scale, digits)
-    scaled = Markup(' data-scale="{}"').format(scale) if scale != 1 else Markup()
-    return Markup('<span data-cell="{}|{}|{}"{}>{}</span>').format(table, key, column, scaled, shown)
+    place = escape(f"{table}|{key}|{column}")
+    scaled = f' data-scale="{int(scale)}"' if scale != 1 else ""
+    return Markup(f'<span data-cell="{place}"{scaled}>{escape(shown)}</span>')  # noqa: S704 - escaped
 
 
 # Untrusted text. Bidi controls would reorder what a reader sees, and other invisible characters would hide in it: both
@@ -256,6 +258,7 @@ def _nav(edition: Edition | None, page: str, section: str) -> tuple[NavItem, ...
     targets += [
         ("methodology", "Methodology", "methodology/index.html"),
         ("runs", "All runs", "runs/index.html"),
+        ("search", "Search", paths.SEARCH_PAGE),
     ]
     return tuple(NavItem(label, paths.relative(page, target), name == section) for name, label, target in targets)
 
