@@ -1,10 +1,34 @@
-"""`aibiasbench bank`: check, hash, show and measure the prompt bank (SPEC 1 and 7)."""
+"""`aibiasbench bank`: check, hash, show, measure the prompt bank, and print its review sheets (SPEC 1 and 7)."""
 
 from __future__ import annotations
 
-import click
+import dataclasses
+import difflib
+import json
+from pathlib import Path
+from typing import Any
 
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from generator.schema.bank import CATEGORIES, FRAMINGS, Bank, Concept, Rendered
+from generator.schema.errors import InputError
 from harness.bank import BANK_FOLDER, read_bank_folder
+from harness.bank_sheet import favourable, render_sheet
+from harness.bank_stats import BankStats, Spread, bank_stats
+
+PLAIN_WIDTH = 120
+
+folder_option = click.option(
+    "--folder",
+    type=click.Path(path_type=Path),
+    default=BANK_FOLDER,
+    show_default=True,
+    help="The folder that holds bank.toml.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")
 
 
 @click.group()
@@ -12,8 +36,145 @@ def command() -> None:
     """Check, hash, show and measure the prompt bank."""
 
 
+def echo_json(value: Any) -> None:
+    """Print a value as JSON, keys in their own order."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+@command.command()
+@folder_option
+@json_option
+def check(folder: Path, as_json: bool) -> None:
+    """Verify every rule of the bank and list every fault with its file and concept; exit 2 when there are any."""
+    faults: tuple[str, ...] = ()
+    bank = None
+    try:
+        bank = read_bank_folder(folder)
+    except InputError as error:
+        faults = error.faults
+    if as_json:
+        echo_json({"ok": not faults, "faults": faults, "sha256": bank.sha256 if bank else None})
+    elif bank:
+        click.echo(f"{len(bank.concepts)} concepts, {len(bank.attributes)} attributes, {len(bank.rubrics)} rubrics: ok")
+        click.echo(f"version {bank.version}, sha256 {bank.sha256}")
+    if faults:
+        for fault in () if as_json else faults:
+            click.echo(fault, err=True)
+        click.echo(f"error: {len(faults)} fault{'s' * (len(faults) > 1)} in {folder}", err=True)
+        raise click.exceptions.Exit(InputError.exit_code)
+
+
 @command.command("hash")
-def hash_command() -> None:
+@folder_option
+@json_option
+def hash_command(folder: Path, as_json: bool) -> None:
     """Print the version and the hash that a run.toml pins."""
-    bank = read_bank_folder(BANK_FOLDER)
-    click.echo(f"{bank.version} {bank.sha256}")
+    bank = read_bank_folder(folder)
+    if as_json:
+        echo_json(
+            {"version": bank.version, "sha256": bank.sha256, "rubrics": {r.id: r.sha256 for r in bank.rubrics}},
+        )
+    else:
+        click.echo(f"{bank.version} {bank.sha256}")
+
+
+@command.command()
+@click.argument("concept")
+@folder_option
+@json_option
+def show(concept: str, folder: Path, as_json: bool) -> None:
+    """Print a concept's rendered set: one row a group, the two framings side by side."""
+    bank = read_bank_folder(folder)
+    item = _concept_of(bank, concept)
+    rendered = {
+        group.id: {framing: bank.render(item, framing, group) for framing in FRAMINGS}
+        for group in bank.attribute[item.attribute].groups
+    }
+    if as_json:
+        prompts = {g: {f: dataclasses.asdict(r) for f, r in row.items()} for g, row in rendered.items()}
+        echo_json({**item.model_dump(mode="json"), "favorable": favourable(bank, item), "prompts": prompts})
+        return
+    click.echo(f"{item.id}: {item.attribute}, {item.category}, {favourable(bank, item)}{', ceiling' * item.ceiling}")
+    table = Table(show_lines=True, expand=True)
+    for heading in ("group", *FRAMINGS):
+        table.add_column(heading, ratio=None if heading == "group" else 1)
+    for group, row in rendered.items():
+        table.add_row(Text(group), *(_marked(row[framing]) for framing in FRAMINGS))
+    console = Console()
+    console.print(table, width=None if console.is_terminal else PLAIN_WIDTH)
+
+
+def _concept_of(bank: Bank, name: str) -> Concept:
+    if name in bank.concept:
+        return bank.concept[name]
+    close = difflib.get_close_matches(name, bank.concept, n=3, cutoff=0.4)
+    hint = f"; did you mean {', '.join(close)}?" if close else ""
+    raise InputError(f"concept {name!r} is not in the bank{hint} `aibiasbench bank stats` lists the attributes")
+
+
+def _marked(rendered: Rendered) -> Text:
+    text = Text(rendered.text)
+    text.stylize("bold", rendered.start, rendered.end)
+    return text
+
+
+@command.command()
+@folder_option
+@json_option
+def stats(folder: Path, as_json: bool) -> None:
+    """Print quotas, lengths, overlap of framings, ceiling share and near-duplicate scenarios."""
+    measured = bank_stats(read_bank_folder(folder))
+    if as_json:
+        echo_json(dataclasses.asdict(measured))
+    else:
+        for line in stats_lines(measured):
+            click.echo(line)
+
+
+def stats_lines(measured: BankStats) -> list[str]:
+    """Return the measures as lines for people."""
+    head = f"{'attribute':<23}{'groups':>7}{'concepts':>9}" + "".join(f"{c:>11}" for c in CATEGORIES)
+    lines = [
+        f"bank {measured.version}, sha256 {measured.sha256}",
+        "",
+        head + f"{'ceiling':>9}{'minus':>7}{'prompts':>9}",
+    ]
+    for a in measured.attributes:
+        counts = "".join(f"{a.by_category[c]:>11}" for c in CATEGORIES)
+        ceiling = f"{a.ceiling / a.concepts:.0%}" if a.concepts else "-"
+        lines.append(
+            f"{a.attribute:<23}{a.groups:>7}{a.concepts:>9}{counts}{ceiling:>9}{a.negative_polarity:>7}{a.prompts:>9}"
+        )
+    lines += [f"{'all':<23}{'':>7}{measured.concepts:>9}{'':>55}{'':>16}{measured.prompts:>9}", ""]
+    for framing, spread in measured.words.items():
+        prompt = measured.prompt_words[framing]
+        lines.append(f"words a template, {framing:<13}{_spread_line(spread)}; a prompt {prompt} on average")
+    lines += [f"overlap of the two framings    {_spread_line(measured.framing_overlap)}", ""]
+    lines.append(f"near-duplicate scenarios: {len(measured.near_duplicates)}")
+    pairs = measured.near_duplicates or (measured.closest,)
+    return lines + [f"  {pair.overlap:.2f}  {pair.a}  {pair.b}" for pair in pairs]
+
+
+def _spread_line(spread: Spread) -> str:
+    return f"{spread.low:g} ({spread.lowest}) to {spread.high:g} ({spread.highest}), median {spread.middle:g}"
+
+
+@command.command()
+@click.argument("attribute")
+@folder_option
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the sheet there, not to the screen."
+)
+def sheet(attribute: str, folder: Path, out: Path | None) -> None:
+    """Print an attribute's review sheet in Markdown: every template, and its sentence with the slot for every group."""
+    bank = read_bank_folder(folder)
+    if attribute not in bank.attribute:
+        raise InputError(f"attribute {attribute!r} is not in the bank; it has {', '.join(bank.attribute)}")
+    text = render_sheet(bank, attribute)
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written: {error.strerror}") from None
