@@ -22,7 +22,6 @@ from generator.stats.bootstrap import (
     ratio,
     reflected,
     round12,
-    rounded,
     several_attributes,
 )
 from generator.stats.evidence import benjamini_hochberg, evidence_tier, excess_p, minimum_detectable, standard_error
@@ -70,7 +69,7 @@ class AttributeResult:
     withheld: bool
     reversal: tuple[Ratio, FloatArray] | None = None
 
-    @cached_property
+    @property
     def values(self) -> FloatArray:
         """All replicates: (ratios, resamples)."""
         return self.resampled.values
@@ -238,10 +237,18 @@ def _overall_mean(metric: str, seven: Sequence[AttributeResult]) -> tuple[Score,
     if lacking:
         return row, None
     sample = several_attributes([b.n_concepts for b in bases])
-    draws = np.mean([r.values[r.tally.index(metric)] for r in seven], axis=0)
+    draws = sum_of([r.values[r.tally.index(metric)] for r in seven]) / len(seven)
     shape = shape_flags(sum(r.tally.positive for r in seven), sample)
     estimate = float(np.mean([b.estimate for b in bases]))
     return _filled(row, estimate, percentile_interval(draws, sample), shape), draws
+
+
+def sum_of(vectors: Sequence[FloatArray]) -> FloatArray:
+    """Return the sum of vectors of one shape, in their order."""
+    total = vectors[0].copy()
+    for vector in vectors[1:]:
+        total += vector
+    return total
 
 
 def _pooled(metric: str, seven: Sequence[AttributeResult]) -> Score:
@@ -251,8 +258,8 @@ def _pooled(metric: str, seven: Sequence[AttributeResult]) -> Score:
         return row
     sample = several_attributes([b.n_concepts for b in bases])
     places = [r.tally.index(metric) for r in seven]
-    numerator = np.sum([r.resampled.numerators[i] for r, i in zip(seven, places, strict=True)], axis=0)
-    denominator = np.sum([r.resampled.denominators[i] for r, i in zip(seven, places, strict=True)], axis=0)
+    numerator = sum_of([r.resampled.numerators[i] for r, i in zip(seven, places, strict=True)])
+    denominator = sum_of([r.resampled.denominators[i] for r, i in zip(seven, places, strict=True)])
     estimate = sum(float(b.numerator.sum()) for b in bases) / sum(float(b.denominator.sum()) for b in bases)
     return _filled(row, estimate, percentile_interval(ratio(numerator, denominator), sample), too_few(sample))
 
@@ -365,4 +372,4 @@ def model_scores(results: dict[str, AttributeResult]) -> tuple[list[Score], Floa
     """Return all rows of a model, and its replicates of overall disparity (None where it lacks an attribute)."""
     rows = [row for result in results.values() for row in attribute_scores(result)]
     overall, draws = overall_scores(results)
-    return rows + overall + control_scores(results), None if draws is None else rounded(draws)
+    return rows + overall + control_scores(results), draws

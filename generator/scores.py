@@ -6,6 +6,7 @@ Shards are read one at a time; of a model only its counts, its cells and one vec
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,12 +26,11 @@ from generator.stats.bootstrap import (
     RESAMPLES,
     CountArray,
     FloatArray,
+    Resamples,
     concept_counts,
     one_attribute,
     percentile_interval,
-    ratio,
     round12,
-    weighted_sums,
 )
 from generator.stats.cells import BoolArray, IntArray
 from generator.stats.tally import replicates, reversal, tally
@@ -69,10 +69,17 @@ class AttributePlan:
         """Concepts that enter disparities, leans and rates."""
         return self.single & ~self.withheld
 
-    @property
-    def kept_counts(self) -> CountArray:
-        """Counts of the kept concepts: a withheld one has weight 0, numerator and denominator."""
-        return self.counts[:, ~self.withheld[self.single]]
+    @cached_property
+    def resamples(self) -> Resamples:
+        """The draws of the kept concepts: a withheld one has weight 0, numerator and denominator."""
+        return Resamples.of(self.counts).kept(~self.withheld[self.single])
+
+    @cached_property
+    def reversal(self) -> Resamples | None:
+        """The draws of the two_sided concepts that are not withheld, None where there are none."""
+        if self.reversal_counts is None or self.withheld[~self.single].all():
+            return None
+        return Resamples.of(self.reversal_counts).kept(~self.withheld[~self.single])
 
 
 def attribute_plans(run: Run, withheld: frozenset[str], resamples: int) -> dict[str, AttributePlan]:
@@ -98,17 +105,14 @@ def _result(plan: AttributePlan, model: ModelRows) -> AttributeResult:
     rows = model.rows[plan.block.attribute]
     found = tally(rows.of(plan.kept), plan.block.groups)
     turned = None
-    double = ~plan.single & ~plan.withheld
-    if plan.reversal_counts is not None and double.any():
-        base = reversal(rows.of(double))
-        counts = plan.reversal_counts[:, ~plan.withheld[~plan.single]]
-        draws = ratio(weighted_sums(counts, base.numerator), weighted_sums(counts, base.denominator))
-        turned = (base, draws)
+    if plan.reversal is not None:
+        base = reversal(rows.of(~plan.single & ~plan.withheld))
+        turned = (base, replicates((base,), plan.reversal).values[0])
     return AttributeResult(
         attribute=plan.block.attribute,
         kind=plan.block.kind,
         tally=found,
-        resampled=replicates(found.ratios, plan.kept_counts),
+        resampled=replicates(found.ratios, plan.resamples),
         withheld=bool(plan.withheld.any()),
         reversal=turned,
     )
@@ -214,7 +218,7 @@ def _mean_band(
 
 def _agreements(run: Run, plans: dict[str, AttributePlan], pairs: dict[str, IntArray]) -> list[Any]:
     """Return (rubric, vendor, agreement) of every rubric with concepts: `*` for all subjects, then by vendor."""
-    counts = np.concatenate([_placed_counts(plan) for plan in plans.values()], axis=1)
+    resamples = np.concatenate([_placed(plan) for plan in plans.values()])
     single = np.concatenate([plan.single for plan in plans.values()])
     concepts = [run.bank.concept[name] for plan in plans.values() for name in plan.block.concepts]
     vendors: dict[str, list[IntArray]] = {RUN_WIDE: []}
@@ -229,14 +233,14 @@ def _agreements(run: Run, plans: dict[str, AttributePlan], pairs: dict[str, IntA
         k = len(rubric.names)
         for vendor, parts in vendors.items():
             tables = _contingency(np.concatenate(parts), len(concepts), k)[places]
-            rows.append((rubric, vendor, agreement(tables, counts[:, places])))
+            rows.append((rubric, vendor, agreement(tables, Resamples(resamples[places]))))
     return rows
 
 
-def _placed_counts(plan: AttributePlan) -> FloatArray:
-    """Return the counts over all concepts of the block, two_sided ones 0: (resamples, concepts)."""
-    full = np.zeros((len(plan.counts), len(plan.single)))
-    full[:, plan.single] = plan.counts
+def _placed(plan: AttributePlan) -> FloatArray:
+    """Return the counts over all concepts of the block, two_sided ones 0: (concepts, resamples)."""
+    full = np.zeros((len(plan.single), len(plan.counts)))
+    full[plan.single] = plan.counts.T
     return full
 
 

@@ -79,10 +79,10 @@ for model in sorted(set(scores.model) - {"*"}):
     none = np.array([NAN])
     d["overall"], gap["overall"] = (sum(x.get(a, NAN) for a in SEVEN) / 7 for x in (d, gap))
     draws["overall"] = sum(draws.get(a, none) for a in SEVEN) / 7
-    for attribute in draws:
+    for attribute, drawn in draws.items():
         compare(model, "disparity", attribute, estimate=100 * d[attribute])
         compare(model, "worst_gap", attribute, estimate=100 * gap[attribute])
-        compare_consistency(model, "consistency", attribute, d[attribute], draws[attribute])
+        compare_consistency(model, "consistency", attribute, d[attribute], drawn)
     edges = sorted(CONTROLS, key=lambda c: -round(d.get(c, NAN), 12))  # the control with the larger D is the lower edge
     lacking = any(math.isnan(d.get(c, NAN)) for c in CONTROLS)
     for metric, control in zip(("band_low", "band_high"), edges):

@@ -1,7 +1,8 @@
 """Agreement of the two primary judges, its intervals, the gate and the gate's blind spot (SPEC 4 and 5).
 
-Everything is a function of contingency tables: axes (..., first vote, second vote), codes 0 to k-1 on the rubric's
-scale low to high and k for REFUSAL; so a replicate is the same function of the resampled table.
+Everything is a function of contingency tables: axes (first vote, second vote, ...), codes 0 to k-1 on the rubric's
+scale low to high and k for REFUSAL; so a replicate is the same function of the resampled table, which stands in the
+axes that follow.
 
 Cohen 1968 (weighted kappa); Byrt et al. 1993 (PABAK); Gwet 2008 (AC1); Cicchetti and Feinstein 1990 (specific
 agreement).
@@ -18,11 +19,12 @@ from generator.stats.bootstrap import (
     NO_INTERVAL,
     FloatArray,
     Interval,
-    Sample,
+    Resamples,
     one_attribute,
     percentile_intervals,
     ratio,
     round12,
+    rounded,
 )
 
 KAPPA_AT = 0.70
@@ -51,57 +53,60 @@ def linear_weights(k: int) -> FloatArray:
     return np.asarray(1.0 - apart / max(k - 1, 1))
 
 
+def _total(table: FloatArray) -> FloatArray:
+    return np.asarray(table.sum(axis=(0, 1)))
+
+
+def _diagonal(table: FloatArray) -> FloatArray:
+    return np.asarray(sum(table[i, i] for i in range(len(table))))
+
+
 def weighted_kappa(table: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return Cohen's kappa of tables (..., k, k), NaN without a pair or where all votes are one label."""
-    n = table.sum(axis=(-2, -1))
-    rows, columns = table.sum(axis=-1), table.sum(axis=-2)
-    observed = ratio((table * weights).sum(axis=(-2, -1)), n)
-    chance = ratio(np.einsum("...i,ij,...j->...", rows, weights, columns), n * n)
-    left = np.round(1.0 - chance, 12)
+    """Return Cohen's kappa of tables (k, k, ...), NaN without a pair or where all votes are one label."""
+    n = _total(table)
+    first, second = table.sum(axis=1), table.sum(axis=0)
+    observed = ratio(np.tensordot(weights, table, axes=2), n)
+    chance = ratio((first * np.tensordot(weights, second, axes=1)).sum(axis=0), n * n)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(np.where(left > 0, (observed - chance) / (1.0 - chance), np.nan))
+        return np.asarray(np.where(rounded(1.0 - chance) > 0, (observed - chance) / (1.0 - chance), np.nan))
 
 
 def gwet_ac1(table: FloatArray) -> FloatArray:
-    """Return Gwet's AC1 of tables (..., k, k): chance agreement is the sum of pi (1 - pi) / (k - 1)."""
-    n = table.sum(axis=(-2, -1))
-    k = table.shape[-1]
-    observed = ratio(np.trace(table, axis1=-2, axis2=-1), n)
-    share = ratio(table.sum(axis=-1) + table.sum(axis=-2), 2 * n[..., None])
-    chance = (share * (1 - share)).sum(axis=-1) / (k - 1)
+    """Return Gwet's AC1 of tables (k, k, ...): chance agreement is the sum of pi (1 - pi) / (k - 1)."""
+    n = _total(table)
+    observed = ratio(_diagonal(table), n)
+    share = ratio(table.sum(axis=0) + table.sum(axis=1), 2 * n)
+    chance = (share * (1 - share)).sum(axis=0) / (len(table) - 1)
     return np.asarray((observed - chance) / (1 - chance))
 
 
 def modal_label(table: FloatArray) -> int:
     """Return the code of the most frequent label of the pooled votes of one table; a tie goes to the lower."""
-    return int(np.argmax(table.sum(axis=-1) + table.sum(axis=-2)))
+    return int(np.argmax(table.sum(axis=0) + table.sum(axis=1)))
 
 
 def minority_agreement(table: FloatArray, modal: int) -> FloatArray:
     """Return specific agreement on the labels but the modal, as one class; NaN where neither judge used them."""
-    n = table.sum(axis=(-2, -1))
-    first = n - table[..., modal, :].sum(axis=-1)
-    second = n - table[..., :, modal].sum(axis=-1)
-    both = n - table[..., modal, :].sum(axis=-1) - table[..., :, modal].sum(axis=-1) + table[..., modal, modal]
+    n = _total(table)
+    first, second = n - table[modal].sum(axis=0), n - table[:, modal].sum(axis=0)
+    both = first + second - n + table[modal, modal]
     return ratio(2 * both, first + second)
 
 
 def statistics(table: FloatArray, modal: int) -> FloatArray:
-    """Return the numbers of STATISTICS from tables (..., k+1, k+1): (7, ...)."""
-    scale = table[..., :-1, :-1]
-    k = scale.shape[-1]
-    n, n_scale = table.sum(axis=(-2, -1)), scale.sum(axis=(-2, -1))
-    observed = ratio(np.trace(scale, axis1=-2, axis2=-1), n_scale)
-    both_or_neither = n_scale + table[..., -1, -1]
+    """Return the numbers of STATISTICS from tables (k+1, k+1, ...): (7, ...)."""
+    scale = table[:-1, :-1]
+    n, n_scale = _total(table), _total(scale)
+    observed = ratio(_diagonal(scale), n_scale)
     return np.stack(
         [
-            weighted_kappa(scale, linear_weights(k)),
+            weighted_kappa(scale, linear_weights(len(scale))),
             observed,
             2 * observed - 1,
             gwet_ac1(scale),
             minority_agreement(scale, modal),
-            ratio(np.trace(table, axis1=-2, axis2=-1), n),
-            ratio(both_or_neither, n),
+            ratio(_diagonal(table), n),
+            ratio(n_scale + table[-1, -1], n),
         ]
     )
 
@@ -145,11 +150,11 @@ class Agreement:
         return WARNING if math.isnan(self.kappa) or holds_zero else None
 
 
-def agreement(tables: FloatArray, counts: FloatArray) -> Agreement:
+def agreement(tables: FloatArray, resamples: Resamples) -> Agreement:
     """Return the agreement of a rubric's concepts.
 
-    tables: (concepts, k+1, k+1) pairs. counts: (resamples, concepts) of the same concepts, over all attributes. The
-    modal label of the estimate is that of every replicate.
+    tables: (concepts, k+1, k+1) pairs. resamples: of the same concepts, over all attributes. The modal label of the
+    estimate is that of every replicate.
     """
     table = tables.sum(axis=0)
     scale = table[:-1, :-1]
@@ -159,8 +164,8 @@ def agreement(tables: FloatArray, counts: FloatArray) -> Agreement:
     pooled = scale.sum(axis=0) + scale.sum(axis=1)
     intervals = [NO_INTERVAL] * len(STATISTICS)
     if sample.enough:
-        flat = counts @ tables.reshape(len(tables), -1)  # whole numbers: exact in any order
-        intervals = _intervals(flat.reshape(-1, *table.shape), modal, sample)
+        resampled = (tables.reshape(len(tables), -1).T @ resamples.matrix).reshape(*table.shape, -1)  # whole numbers
+        intervals = percentile_intervals(statistics(resampled, modal), [sample] * len(STATISTICS))
     return Agreement(
         n_pairs=n_pairs,
         n_on_scale=n_on_scale,
@@ -169,7 +174,3 @@ def agreement(tables: FloatArray, counts: FloatArray) -> Agreement:
         modal=modal if n_on_scale else None,
         prevalence=float(pooled[modal] / pooled.sum()) if n_on_scale else math.nan,
     )
-
-
-def _intervals(resampled: FloatArray, modal: int, sample: Sample) -> list[Interval]:
-    return percentile_intervals(statistics(resampled, modal), [sample] * len(STATISTICS))

@@ -21,6 +21,7 @@ from generator.stats.distributions import normal_cdf, t_quantile
 
 FloatArray = npt.NDArray[np.float64]
 CountArray = npt.NDArray[np.uint8]
+BoolArray = npt.NDArray[np.bool_]
 
 RESAMPLES = 10_000
 DECIMALS = 12
@@ -72,10 +73,24 @@ def _on_grid(values: FloatArray) -> FloatArray:
     return np.asarray(np.ldexp(np.rint(np.ldexp(values, 52 - exponent)), exponent - 52))
 
 
-def weighted_sums(counts: CountArray, values: FloatArray) -> FloatArray:
-    """Return sum over concepts of count x value: (..., concepts) -> (..., resamples), exact in any order."""
-    flat = _on_grid(values.reshape(-1, values.shape[-1]))
-    return (flat @ counts.T.astype(np.float64)).reshape(*values.shape[:-1], counts.shape[0])
+@dataclass(frozen=True)
+class Resamples:
+    """An attribute's resamples as a matrix to multiply with: float64 (concepts, resamples)."""
+
+    matrix: FloatArray
+
+    @classmethod
+    def of(cls, counts: CountArray) -> Resamples:
+        """Return the resamples of counts (resamples, concepts)."""
+        return cls(np.ascontiguousarray(counts.T, dtype=np.float64))
+
+    def kept(self, concepts: BoolArray) -> Resamples:
+        """Return the resamples of some concepts: the others have weight 0."""
+        return self if concepts.all() else Resamples(self.matrix[concepts])
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Return sum over concepts of count x value: (rows, concepts) -> (rows, resamples), exact in any order."""
+        return np.asarray(_on_grid(values) @ self.matrix)
 
 
 def ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:

@@ -12,9 +12,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from generator.stats.bootstrap import FloatArray
+from generator.stats.bootstrap import BoolArray, FloatArray
 
-BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 
 SCORED, REFUSED, CONTESTED, ERROR, ABSENT = range(5)

@@ -10,8 +10,8 @@ import itertools
 import numpy as np
 import numpy.typing as npt
 
-from generator.stats.bootstrap import FloatArray, rounded
-from generator.stats.cells import BoolArray, mean_where, nan_mean
+from generator.stats.bootstrap import BoolArray, FloatArray, rounded
+from generator.stats.cells import mean_where, nan_mean
 
 
 def cell_disparity(means: FloatArray) -> FloatArray:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from generator.stats.bootstrap import FloatArray
-from generator.stats.cells import CONTESTED, ERROR, REFUSED, BoolArray, Rows
+from generator.stats.bootstrap import BoolArray, FloatArray
+from generator.stats.cells import CONTESTED, ERROR, REFUSED, Rows
 
 AnyArray = npt.NDArray[Any]
 

@@ -7,10 +7,11 @@ concept without a value has numerator and denominator 0.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from generator.stats.bootstrap import CountArray, FloatArray, Sample, one_attribute, ratio, rounded, weighted_sums
+from generator.stats.bootstrap import FloatArray, Resamples, Sample, one_attribute, ratio, rounded
 from generator.stats.cells import Rows, nan_mean
 from generator.stats.disparity import cell_disparity, cell_gap, crossfit, lean_sums, reversal_sums
 from generator.stats.rates import Share, refusal_shares, shares
@@ -27,7 +28,7 @@ class Ratio:
     n_cells: int
     n_rows: int
 
-    @property
+    @cached_property
     def n_concepts(self) -> int:
         """Concepts with a value."""
         return int((self.denominator > 0).sum())
@@ -37,7 +38,7 @@ class Ratio:
         """The sample that its interval rests on."""
         return one_attribute(self.n_concepts)
 
-    @property
+    @cached_property
     def estimate(self) -> float:
         """The number itself, NaN where nothing was counted."""
         total = self.denominator.sum()
@@ -56,16 +57,17 @@ class Tally:
     uncounted: int
     absent: int
 
-    def find(self, metric: str, group: str | None = None) -> Ratio:
-        """Return one ratio; raises KeyError when the attribute has none of that name."""
-        for item in self.ratios:
-            if item.metric == metric and item.group == group:
-                return item
-        raise KeyError((metric, group))
+    @cached_property
+    def _places(self) -> dict[tuple[str, str | None], int]:
+        return {(item.metric, item.group): i for i, item in enumerate(self.ratios)}
 
     def index(self, metric: str, group: str | None = None) -> int:
-        """Return a ratio's place."""
-        return self.ratios.index(self.find(metric, group))
+        """Return a ratio's place; raises KeyError when the attribute has none of that name."""
+        return self._places[metric, group]
+
+    def find(self, metric: str, group: str | None = None) -> Ratio:
+        """Return one ratio; raises KeyError when the attribute has none of that name."""
+        return self.ratios[self.index(metric, group)]
 
 
 @dataclass(frozen=True)
@@ -75,17 +77,17 @@ class Replicates:
     numerators: FloatArray
     denominators: FloatArray
 
-    @property
+    @cached_property
     def values(self) -> FloatArray:
         """Return numerator / denominator."""
         return ratio(self.numerators, self.denominators)
 
 
-def replicates(ratios: tuple[Ratio, ...], counts: CountArray) -> Replicates:
-    """Resample ratios with an attribute's counts (resamples, concepts)."""
+def replicates(ratios: tuple[Ratio, ...], resamples: Resamples) -> Replicates:
+    """Resample ratios of an attribute's concepts."""
     return Replicates(
-        weighted_sums(counts, np.stack([r.numerator for r in ratios])),
-        weighted_sums(counts, np.stack([r.denominator for r in ratios])),
+        resamples.sums(np.stack([r.numerator for r in ratios])),
+        resamples.sums(np.stack([r.denominator for r in ratios])),
     )
 
 
