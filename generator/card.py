@@ -30,7 +30,7 @@ def _row(view: View, line: Line, place: int) -> Markup:
     parts = [_text(60, y + 8, 25, short_name(line.name, 30))]
 
     def x(value: float) -> float:
-        return round(_LEFT + (_RIGHT - _LEFT) * view.domain.share(value) / 100, 1)
+        return round(_LEFT + (_RIGHT - _LEFT) * view.board_domain.share(value) / 100, 1)
 
     if line.band_low is not None and line.band_high is not None:
         a, b = x(line.band_low), x(line.band_high)

@@ -65,7 +65,7 @@ def _entry(view: View, row: dict[str, object]) -> Ranked:
         low=low,
         high=high,
         evidence=view.evidence_counts(model),
-        bar=bar(line, view.domain),
+        bar=bar(line, view.board_domain),
     )
 
 
@@ -100,7 +100,7 @@ def matrix(view: View) -> list[MatrixRow]:
 
 def _sample(view: View) -> Markup:
     """Return the worked figure of the reading guide: one line left of its band, on a scale of its own."""
-    domain = view.domain
+    domain = view.board_domain
     span = domain.high - domain.low
     at = [domain.low + span * share for share in (0.38, 0.25, 0.5, 0.62, 0.84)]
     return bar(Line("", at[0], at[1], at[2], at[3], at[4], "plain"), domain)

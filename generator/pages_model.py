@@ -210,7 +210,7 @@ def render_model(view: View, model: str, lean_domain: Domain) -> bytes:
         description=f"{model}: {words}",
         section="leaderboard",
         crumbs=[("Leaderboard", paths.run_index(view.run_id)), (model, None)],
-        scripts=("check.js",),
+        modules=("check.js",),
     )
     demographic = [_part(view, model, a, lean_domain) for a in view.demographic]
     results = [r for part in demographic for r in part.results if r.mean is not None]

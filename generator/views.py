@@ -149,6 +149,15 @@ class View:
                 values += [row.estimate, row.ci_low]
         return domain_of(values)
 
+    @cached_property
+    def board_domain(self) -> Domain:
+        """The scale of the leaderboard, where only overall scores and bands are drawn: tighter than `domain`."""
+        values: list[float | None] = []
+        for model in self.models:
+            overall, (low, _) = self.book.row(model, "consistency"), self.band(model)
+            values += [overall.estimate, overall.ci_low, low.estimate]
+        return domain_of(values)
+
     def two_judges(self, model: str) -> bool:
         """Tell whether a model is judged without a tiebreak."""
         return self.manifest.model(model).panel.tiebreak is None
