@@ -101,6 +101,10 @@ class Bench:
         """Return the two primary seats of a case, none where nobody votes."""
         return tuple(self._seat(case, judge, "primary") for judge in case.panel.primary) if case.shown else ()
 
+    def tiebreaks(self, case: Case) -> tuple[Seat, ...]:
+        """Return the tiebreak's seat where a case is undecided, else none."""
+        return (self.tiebreak(case),) if case.undecided else ()
+
     def tiebreak(self, case: Case) -> Seat:
         """Return the tiebreak's seat of an undecided case."""
         assert case.panel.tiebreak is not None

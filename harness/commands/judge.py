@@ -2,124 +2,99 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import click
 
-from generator.schema.bank import Bank
-from generator.schema.errors import CapError, InputError, ToolError
 from harness.bank import BANK_FOLDER, read_bank_folder
+from harness.budget import RUN_ACCOUNT, caps_of, dollars
 from harness.cache import DEFAULT_CACHE
-from harness.calls import Call
-from harness.evaluate import Prompt, bank_prompts, planned_rows
-from harness.judge import Bench, Case, Seat, found_answers
-from harness.outcome import Outcome, Watch
-from harness.plan import run_folder
-from harness.receipts import ReceiptsWriter, harness_commit
+from harness.commands.eval import counts, exit_code, show_forecast, usd
+from harness.judging import Judging, judge_session
+from harness.plan import RUNS, run_folder
+from harness.progress import stage_progress
 from harness.session import Session, open_session
-
-ROOT = Path(__file__).parents[2]
-
-
-def collect(session: Session, bench: Bench, prompts: list[Prompt], *, partial: bool) -> dict[str, list[Case]]:
-    """Return the cases of every model, in the order of its shard.
-
-    Raises InputError where stage eval has not asked every planned row, unless `partial` lets them be absent.
-    """
-    failures = session.ledger.failures()
-    cases, absent = {}, 0
-    for model in sorted(session.plan.subject, key=str.encode):
-        rows = list(planned_rows(session.plan, model, prompts))
-        answers = session.cache.lookup([row.key for row in rows])
-        cases[model] = [bench.case(row, answer) for row, answer in found_answers(rows, answers, failures)]
-        absent += len(rows) - len(cases[model])
-    if absent and not partial:
-        run = session.plan.run_id
-        raise InputError(
-            f"{session.folder}: {absent} planned rows have no answer yet; let `aibiasbench eval {run}` end first,"
-            " or judge what is there with --partial (the run can then be published as a preview only)"
-        )
-    return cases
-
-
-def deliberate(session: Session, bench: Bench, cases: dict[str, list[Case]], watch: Watch | None) -> None:
-    """Ask the primaries of all cases, then the tiebreaks of the undecided ones; replaces the cases in place."""
-    _wave(session, bench, cases, watch, bench.primaries)
-    _wave(session, bench, cases, watch, lambda case: (bench.tiebreak(case),) if case.undecided else ())
-
-
-def _wave(
-    session: Session,
-    bench: Bench,
-    cases: dict[str, list[Case]],
-    watch: Watch | None,
-    seats_of: Callable[[Case], tuple[Seat, ...]],
-) -> None:
-    seats = {model: [seats_of(case) for case in listed] for model, listed in cases.items()}
-    calls: list[Call] = [
-        bench.call(case, seat)
-        for model, listed in cases.items()
-        for case, taken in zip(listed, seats[model], strict=True)
-        for seat in taken
-    ]
-    outcome = session.engine.run(calls, watch=watch)
-    stop_unless_done(session, outcome)
-    for model, listed in cases.items():
-        cases[model] = [
-            bench.voted(case, taken, outcome) if taken else case
-            for case, taken in zip(listed, seats[model], strict=True)
-        ]
-
-
-def stop_unless_done(session: Session, outcome: Outcome) -> None:
-    """Raise what ended the stage early: Ctrl-C, an endpoint that serves nothing, a spend cap."""
-    left = f"{len(outcome.left)} calls left; `aibiasbench judge {session.plan.run_id}` resumes where it stopped"
-    if outcome.interrupted:
-        click.echo(left, err=True)
-        raise click.Abort
-    if outcome.stopped is not None:
-        raise ToolError(f"{outcome.stopped}; {left}")
-    if outcome.left:
-        accounts = ", ".join(sorted(outcome.capped))
-        raise CapError(f"stopped at the spend cap of {accounts}: {left}; raise the cap in run.toml to go on")
-
-
-def judge_run(
-    folder: Path,
-    *,
-    bank: Bank,
-    cache: Path,
-    now: int,
-    environment: Mapping[str, str],
-    partial: bool = False,
-    watch: Watch | None = None,
-) -> dict[str, Any]:
-    """Judge a run and write its receipts; returns the manifest."""
-    with open_session(folder, stage="judge", bank=bank, cache=cache, now=now, environment=environment) as session:
-        bench = Bench(session.plan, bank)
-        cases = collect(session, bench, bank_prompts(bank), partial=partial)
-        deliberate(session, bench, cases, watch)
-        sha = harness_commit(ROOT)
-        writer = ReceiptsWriter(folder, session.plan, harness_sha=sha, costs=session.ledger.costs())
-        for model, listed in cases.items():
-            writer.shard(model, listed)
-        books = {role: session.ledger.book(role).total for role in ("subject", "judge")}
-        return writer.finish(bank.canonical(), subjects=books["subject"], judges=books["judge"])
 
 
 @click.command("judge")
 @click.argument("run")
-@click.option("--cache", type=click.Path(path_type=Path), default=DEFAULT_CACHE, show_default=True, help="Cache file.")
-@click.option("--partial", is_flag=True, help="Judge what stage eval has asked so far; the other rows are absent.")
-def command(run: str, cache: Path, partial: bool) -> None:
-    """Have the panel label every answer of RUN, masked, and write its receipts."""
-    bank = read_bank_folder(BANK_FOLDER)
-    manifest = judge_run(
-        run_folder(run), bank=bank, cache=cache, now=int(time.time()), environment=os.environ, partial=partial
-    )
-    counts = ", ".join(f"{n} {status}" for status, n in manifest["counts"].items())
-    click.echo(f"{manifest['run_id']}: {counts}; ${manifest['spend']['total_usd']:.2f}")
+@click.option("--runs-dir", type=click.Path(path_type=Path), default=RUNS, show_default=True, help="Where runs live.")
+@click.option(
+    "--bank", "bank_folder", type=click.Path(path_type=Path), default=BANK_FOLDER, show_default=True, help="The bank."
+)
+@click.option(
+    "--cache", type=click.Path(path_type=Path), default=DEFAULT_CACHE, show_default=True, help="Paid answers."
+)
+@click.option("--partial", is_flag=True, help="Judge the answers that are there; rows not asked yet are absent.")
+@click.option("--dry-run", is_flag=True, help="Say what eval and judge would cost, and ask nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+def command(
+    run: str, runs_dir: Path, bank_folder: Path, cache: Path, partial: bool, dry_run: bool, as_json: bool
+) -> int:
+    """Have the panel label every answer of RUN (an id in --runs-dir, or a folder), masked, and write its receipts.
+
+    Votes are kept in the cache and never paid twice. Stop it at any time, and run it again to go on; receipts are
+    written when every row has its verdict. Exit 3 at a spend cap, 130 after Ctrl-C.
+    """
+    folder, bank = run_folder(run, runs_dir), read_bank_folder(bank_folder)
+    if dry_run:
+        show_forecast(folder, bank, cache, models=(), concepts=(), as_json=as_json)
+        return 0
+    now = int(time.time())
+    with (
+        open_session(folder, stage="judge", bank=bank, cache=cache, now=now, environment=os.environ) as session,
+        ExitStack() as bars,
+    ):
+        cap = caps_of(session.plan)[RUN_ACCOUNT]
+        result = judge_session(
+            session,
+            partial=partial,
+            watch=lambda stage: bars.enter_context(stage_progress(stage, cap=cap, unit="votes")),
+        )
+        summary = summary_of(session, result)
+    click.echo(json.dumps(summary, indent=2) if as_json else "\n".join(summary_lines(summary, run, folder)))
+    return exit_code(result.stopped, f"aibiasbench judge {run}") if result.stopped else 0
+
+
+def summary_of(session: Session, result: Judging) -> dict[str, Any]:
+    """Return the numbers of a judge stage that finished or was stopped."""
+    waves = [wave.tally for wave in result.waves]
+    return {
+        "run_id": session.plan.run_id,
+        "stage": "judge",
+        "votes": sum(tally.planned for tally in waves),
+        "from_cache": sum(tally.cached for tally in waves),
+        "asked": sum(tally.asked for tally in waves),
+        "tiebreaks": waves[1].planned if len(waves) > 1 else 0,
+        "left": len(result.stopped.left) if result.stopped else 0,
+        "absent": result.absent,
+        "statuses": result.manifest["counts"] if result.manifest else {},
+        "vote_errors": dict(sorted(result.errors.items())),
+        "mask_leaks": result.leaks,
+        "spent_usd": dollars(session.ledger.committed()),
+        "cap_usd": session.plan.caps.run,
+        "warnings": [warning for tally in waves for warning in tally.warnings],
+    }
+
+
+def summary_lines(summary: dict[str, Any], run: str, folder: Path) -> list[str]:
+    """Return the summary in words, with the commands to look further."""
+    votes, cached, asked = (f"{summary[key]:,}" for key in ("votes", "from_cache", "asked"))
+    lines = [f"judge of {summary['run_id']}: {votes} votes, {cached} from the cache, {asked} asked now"]
+    if summary["absent"]:
+        lines.append(f"absent rows: {summary['absent']:,}, not asked yet; ask them: aibiasbench eval {run}")
+    if summary["vote_errors"]:
+        lines.append(f"votes in error: {counts((n, c) for n, c in summary['vote_errors'].items())}")
+    lines.append(f"spent: {usd(summary['spent_usd'])} of {usd(summary['cap_usd'])} by the whole run so far")
+    if summary["statuses"]:
+        lines += [
+            f"rows: {counts(summary['statuses'].items())}; {summary['mask_leaks']:,} leaks through the mask",
+            f"receipts: {folder / 'receipts'}, {folder / 'manifest.json'}",
+            f"next: aibiasbench score {run}, or aibiasbench audit sample {run}",
+        ]
+    return lines

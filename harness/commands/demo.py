@@ -1,0 +1,72 @@
+"""`aibiasbench demo`: a whole simulated run, from the bank to the site, by the commands that an operator would type."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+from generator.schema.errors import InputError
+from harness.audit import AUDIT
+from harness.bank import BANK_FOLDER, read_bank_folder
+from harness.demo import FULL, MARK, SMALL, run_toml
+from harness.plan import RUN_TOML, RUNS
+from harness.receipts import replace_file
+
+CACHE = Path(".cache")
+
+
+@click.command("demo")
+@click.option("--small", is_flag=True, help="Three models and two repeats: a glance in a minute.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("dist"), show_default=True, help="Folder of the site."
+)
+@click.option("--runs-dir", type=click.Path(path_type=Path), default=RUNS, show_default=True, help="Where runs live.")
+@click.option(
+    "--bank", "bank_folder", type=click.Path(path_type=Path), default=BANK_FOLDER, show_default=True, help="The bank."
+)
+@click.option("--publish/--no-publish", default=True, help="Build the site at the end.")
+def command(small: bool, out: Path, runs_dir: Path, bank_folder: Path, publish: bool) -> None:
+    """Make a full simulated run and publish it: eval, judge, audit with the simulated reviewer, score, publish.
+
+    Nothing leaves this machine, and no key is needed. The run's folder is written anew each time; twice gives the same
+    bytes.
+    """
+    shape = SMALL if small else FULL
+    folder, cache = runs_dir / shape.run_id, CACHE / f"{shape.run_id}.sqlite"
+    start_afresh(folder, cache)
+    replace_file(folder / RUN_TOML, run_toml(shape, read_bank_folder(bank_folder)).encode())
+    run, labels = (shape.run_id, "--runs-dir", str(runs_dir)), str(folder / AUDIT / "labels.csv")
+    with_bank = ("--bank", str(bank_folder), "--cache", str(cache))
+    stage("eval", *run, *with_bank)
+    stage("judge", *run, *with_bank)
+    stage("audit", "sample", *run)
+    stage("audit", "review", shape.run_id, labels, *run[1:])
+    stage("audit", "import", shape.run_id, labels, *run[1:])
+    stage("score", str(folder))
+    if publish:
+        stage("publish", shape.run_id, "--out", str(out))
+
+
+def start_afresh(folder: Path, cache: Path) -> None:
+    """Remove an earlier demonstration; raises InputError when the folder holds anything else."""
+    if folder.exists():
+        plan = folder / RUN_TOML
+        if not plan.is_file() or not plan.read_text(encoding="utf-8").startswith(MARK):
+            raise InputError(
+                f"{folder}: exists and was not written by `aibiasbench demo`; rename it, or use --runs-dir"
+            )
+        shutil.rmtree(folder)
+    for path in (cache, *cache.parent.glob(f"{cache.name}-*")):
+        path.unlink(missing_ok=True)
+
+
+def stage(*words: str) -> None:
+    """Run one command of this program and show it; its failure ends the demonstration with its exit code."""
+    click.echo(f"$ aibiasbench {' '.join(words)}", err=True)
+    done = subprocess.run([sys.executable, "-m", "generator", *words], check=False)  # noqa: S603 - our own commands
+    if done.returncode:
+        raise click.exceptions.Exit(done.returncode)
