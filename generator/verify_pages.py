@@ -24,7 +24,9 @@ _ELEMENT = re.compile(
     r"(?P<text>[^<]*)</(?P=tag)>"
 )
 _NAMED = re.compile(r"\sdata-(?:score|cell)\s*=", re.IGNORECASE)
-_SCALE = re.compile(r"\sdata-scale=\"(\d+)\"")
+_SCALE = re.compile(r"\sdata-scale=\"([^\"]*)\"")
+# A share as percent, and a pair read from its second member: nothing else may stand between a value and its text.
+_SCALES = {"": 1, "1": 1, "100": 100, "-1": -1, "-100": -100}
 _RUN = re.compile(r"<html[^>]*\sdata-run=\"([^\"]*)\"")
 _MARKED = (b"data-score", b"data-cell")
 
@@ -93,9 +95,12 @@ def check_page(page: str, text: str, books: dict[str, Book], findings: Findings)
     for element in elements:
         scale = _SCALE.search(element["before"] + element["after"])
         findings.checked["page numbers"] += 1
-        checks[element["kind"]](
-            html.unescape(element["key"]), html.unescape(element["text"]).strip(), int(scale.group(1)) if scale else 1
-        )
+        key, seen = html.unescape(element["key"]), html.unescape(element["text"]).strip()
+        factor = _SCALES.get(scale.group(1) if scale else "")
+        if factor is None:
+            findings.add(page, f"{key} data-scale", scale and scale.group(1), "one of 1, 100, -1, -100")
+        else:
+            checks[element["kind"]](key, seen, factor)
 
 
 def _check_score(page: str, key: str, seen: str, scale: int, book: Book, findings: Findings) -> None:

@@ -168,14 +168,12 @@ async function fetchChecked(base, name, expected, files) {
   return buffer;
 }
 
-/** Why this browser cannot do the check, or null when it can. */
-export function obstacle(place = location, world = globalThis) {
-  if (place.protocol === "file:") {
-    return "This page was opened from a file, and browsers let such a page read no other file. Serve the folder (aibiasbench serve) or use recompute.py on the data files.";
-  }
+/** Why this browser cannot do the check, or null when it can. (From file:// no module runs at all: the page says so.) */
+export function obstacle(world = globalThis) {
   if (!world.crypto?.subtle) {
     return "This browser offers no SHA-256 here: it needs https, or localhost. Use recompute.py on the data files instead.";
   }
+  if (!world.CSS?.escape || !Array.prototype.flat) return "This browser is too old. Use recompute.py on the data files instead.";
   return null;
 }
 
@@ -200,7 +198,10 @@ export async function check(options) {
   ]);
   const recomputed = recompute(rows.flat(), weights, manifest.withheld);
   const published = scores.flat().filter((row) => row.model === model && row.metric === "consistency");
-  return { files, results: published.map((row) => compare(row, recomputed.get(row.attribute))) };
+  const listed = new Set(published.map((row) => row.attribute));
+  const unlisted = [...recomputed.keys()].filter((attribute) => !listed.has(attribute));
+  const expected = [...published, ...unlisted.map((attribute) => ({ attribute }))];
+  return { files, results: expected.map((row) => compare(row, recomputed.get(row.attribute))) };
 }
 
 const PARTS = ["estimate", "ci_low", "ci_high"];
@@ -208,8 +209,11 @@ const PARTS = ["estimate", "ci_low", "ci_high"];
 /** Hold one published row against what was recomputed. */
 function compare(row, found) {
   const mine = found ?? { estimate: null, ci_low: null, ci_high: null };
-  const near = (a, b) => (a ?? null) === (b ?? null) || Math.abs(a - b) <= TOLERANCE;
-  return { attribute: row.attribute, published: row, recomputed: mine, ok: PARTS.every((part) => near(row[part], mine[part])) };
+  const same = (a, b) => {
+    if ((a ?? null) === null || (b ?? null) === null) return (a ?? null) === (b ?? null);
+    return Math.abs(a - b) <= TOLERANCE;
+  };
+  return { attribute: row.attribute, published: row, recomputed: mine, ok: PARTS.every((part) => same(row[part], mine[part])) };
 }
 
 // ---- The page --------------------------------------------------------------------------------------------------------
