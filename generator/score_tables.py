@@ -17,8 +17,8 @@ from generator.schema.layout import Block
 from generator.schema.tables import TABLES
 from generator.shards import Run
 from generator.stats.agreement import STATISTICS, Agreement
-from generator.stats.bootstrap import Interval
-from generator.stats.cells import CONTESTED, ERROR, REFUSED, BoolArray, Rows
+from generator.stats.bootstrap import BoolArray, Interval
+from generator.stats.cells import CONTESTED, ERROR, REFUSED, Rows
 from generator.stats.disparity import cell_disparity, cell_gap
 from generator.stats.tiers import Comparison, Placed
 

@@ -24,6 +24,7 @@ from generator.shards import Run
 from generator.stats.agreement import agreement
 from generator.stats.bootstrap import (
     RESAMPLES,
+    BoolArray,
     CountArray,
     FloatArray,
     Resamples,
@@ -32,7 +33,7 @@ from generator.stats.bootstrap import (
     percentile_interval,
     round12,
 )
-from generator.stats.cells import BoolArray, IntArray
+from generator.stats.cells import IntArray
 from generator.stats.tally import replicates, reversal, tally
 from generator.stats.tiers import Ranked, Standing, comparisons, tiers
 from generator.vote_checks import REFUSED
