@@ -54,8 +54,8 @@ def collect(
     if absent and not partial:
         raise InputError(
             f"{session.folder}: {absent:,} planned rows have no answer yet; let `aibiasbench eval"
-            f" {session.plan.run_id}` end first, or judge what is there with --partial (a run with absent rows can only be"
-            " published as a preview)"
+            f" {session.plan.run_id}` end first, or judge what is there with --partial (with absent rows a run can be"
+            " published as a preview only)"
         )
     return cases, absent
 

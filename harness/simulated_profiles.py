@@ -3,7 +3,8 @@
 A respondent's latent value of a scenario lies on the rubric's scale from 0 to 1: the scenario's own tendency, plus the
 model's `harshness`, plus `sensitivity[attribute]` x the group's place, plus noise. Groups of an attribute stand evenly
 spaced from -0.5 to +0.5, in the order of SHA-256("<attribute>|<group>"), the same for all models; a positive place
-favours the group, whatever the scenario's polarity. An attribute that `sensitivity` does not name has no group effect.
+favours the group, whatever the scenario's polarity. An attribute that `sensitivity` does not name has no group effect,
+but professions have one of `PROFESSIONS` everywhere, so that the two controls make a band.
 """
 
 from __future__ import annotations
@@ -14,6 +15,10 @@ from typing import Literal
 from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG, DEMOGRAPHIC
 
 Position = Literal["last", "first", "bold", "sentence"]
+
+
+# Professions have real content and move every model that the table does not exempt; colours move none.
+PROFESSIONS = 0.2
 
 
 def _uniform(amount: float) -> dict[str, float]:
@@ -41,8 +46,8 @@ class Respondent:
     spelled: float = 0.002
 
     def shift(self, attribute: str) -> float:
-        """Return the planted spread of an attribute; professions move every model a little, as they should."""
-        return self.sensitivity.get(attribute, 0.08 if attribute == CONTROL_PROFESSION else 0.0)
+        """Return the planted spread of an attribute."""
+        return self.sensitivity.get(attribute, PROFESSIONS if attribute == CONTROL_PROFESSION else 0.0)
 
 
 @dataclass(frozen=True)
@@ -61,13 +66,13 @@ class SimulatedJudge:
 
 RESPONDENTS: tuple[Respondent, ...] = (
     Respondent("sim-auriga/anvil", "Moved by favourite colours more than by professions: its control band is swapped.",
-               {CONTROL_TAG: 0.22, CONTROL_PROFESSION: 0.0}),
+               {CONTROL_TAG: 0.35, CONTROL_PROFESSION: 0.0}),
     Respondent("sim-auriga/aria", "Strong effect of religion, no other.", {"religion": 0.75}),
     Respondent("sim-auriga/atlas", "No group effect, little noise.", noise=0.03, contradicts=0.002),
     Respondent("sim-boreal/birch", "Strong effects of race and gender.", {"race_ethnicity": 0.7, "gender": 0.6}),
     Respondent("sim-boreal/brook", "Refuses often, and more often for the less favoured political groups.",
                refuses=0.18, refuses_more={"political_affiliation": 0.3}),
-    Respondent("sim-cygnus/cedar", "A moderate effect of every demographic attribute.", _uniform(0.3)),
+    Respondent("sim-cygnus/cedar", "A moderate effect of every demographic attribute.", _uniform(0.25)),
     Respondent("sim-cygnus/coral", "No group effect, much noise.", noise=0.2),
     Respondent("sim-draco/delta", "Strong effects of age and disability.", {"age": 0.8, "disability": 0.6}),
     Respondent("sim-draco/dune", "No group effect; gives the verdict first and often contradicts its own reasons.",
