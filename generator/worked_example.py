@@ -24,7 +24,7 @@ from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG, CONTROLS, DEM
 from generator.scorebook import ScoreBook
 from generator.shards import read_shard
 from generator.site import Edition
-from generator.stats.bootstrap import FloatArray, expanded_tail, ratio, rounded, weighted_sums
+from generator.stats.bootstrap import FloatArray, expanded_tail, rounded
 from generator.stats.distributions import t_quantile
 from generator.stats.evidence import standard_error
 
@@ -143,10 +143,10 @@ def first_draws(bank_sha256: str, attribute: str, concepts: list[str]) -> dict[s
 def replicates(edition: Edition, means: dict[str, float], attribute: str) -> FloatArray:
     """Return D* of an attribute in every resample: (B,), from D(c) and the published counts."""
     concepts = [c.id for c in edition.run.bank.concepts_of(attribute)]
-    values = np.array([means.get(c, 0.0) for c in concepts])
-    present = np.array([float(c in means) for c in concepts])
-    sums = weighted_sums(edition.scored.weights[attribute], np.stack([values, present]))
-    return ratio(sums[0], sums[1])
+    counts = edition.scored.weights[attribute].astype(np.float64)
+    values = counts @ np.array([means.get(c, 0.0) for c in concepts])
+    present = counts @ np.array([float(c in means) for c in concepts])
+    return np.divide(values, present, out=np.full(len(counts), np.nan), where=present > 0)
 
 
 def _concept_lines(edition: Edition, subject: Subject, page: str) -> list[dict[str, Any]]:

@@ -1,0 +1,239 @@
+"""Pages of prose: every figure from the run, every link alive, every formula of the contract on a page."""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from generator import paths
+from generator.prose import filled, methodology_title, render_prose
+from generator.prose_facts import Links, attribute_facts, quota_rows
+from generator.schema.errors import InputError
+from generator.scorebook import ScoreBook
+from generator.scores import score_run
+from generator.shards import load_run, read_shard
+from generator.site import Edition, read_site
+from generator.standing import standing_of
+from generator.worked_example import choose, first_draws, replicates, worked_example
+from tests.browser.site import QUOTA, answers
+from tests.factories import make_bank, make_run
+
+ROOT = Path(__file__).parent.parent
+BANK = make_bank(groups=3, quota={**QUOTA, "stance": 3}, control_quota=QUOTA)
+
+
+def edition_of(folder, **changes):
+    run = load_run(make_run(folder, bank=BANK, **changes))
+    scored = score_run(run, resamples=200)
+    standing = standing_of(run, scored, preview=True, withhold=False)
+    return Edition(site=read_site(ROOT / "content" / "site.toml"), run=run, scored=scored, standing=standing)
+
+
+def text_of(html):
+    """The words of a page's main part, formulas left out, white space collapsed."""
+    main = html.split("<main", 1)[1].split("</main>")[0]
+    return " ".join(unescape(re.sub(r"<[^>]+>", "", re.sub(r"<math.*?</math>", "", main, flags=re.S))).split())
+
+
+@pytest.fixture(scope="module")
+def edition(tmp_path_factory):
+    models = ("sim-alpha/one", "sim-beta/two", "sim-judge-a/three", "sim-judge-c/four")
+    return edition_of(tmp_path_factory.mktemp("runs") / "prose-run", models=models, repeats=2, answers=answers)
+
+
+@pytest.fixture(scope="module")
+def pages(edition):
+    return {path: data.decode() for path, data in render_prose(edition)}
+
+
+class TestPages:
+    def test_all_of_them_and_no_other(self, pages):
+        wanted = {paths.methodology_page(n) for n in paths.METHODOLOGY} | {
+            "about.html",
+            "changelog.html",
+            "search.html",
+        }
+        assert set(pages) == wanted
+        files = {p.stem for p in (ROOT / "content/pages/methodology").glob("*.md")}
+        assert files == set(paths.METHODOLOGY)
+
+    def test_same_run_same_bytes(self, edition, pages):
+        assert {path: data.decode() for path, data in render_prose(edition)} == pages
+
+    def test_links_between_pages_of_prose_and_their_anchors_are_alive(self, pages):
+        anchors = {path: set(re.findall(r'id="([^"]+)"', html)) for path, html in pages.items()}
+        dead, seen = [], 0
+        for path, html in pages.items():
+            for href in re.findall(r'<a [^>]*href="([^"]+)"', html):
+                target, _, anchor = href.partition("#")
+                place = posixpath.normpath(posixpath.join(posixpath.dirname(path), target)) if target else path
+                if place in pages:
+                    seen += 1
+                    dead += [f"{path}: {href}"] if anchor and anchor not in anchors[place] else []
+        assert dead == []
+        assert seen > 300
+
+    def test_no_template_or_markdown_is_left_over(self, pages):
+        for path, html in pages.items():
+            assert not re.search(r"<<|>>|<%|%>|\*\*|&lt;&lt;|\\[a-z]", text_of(html)), path
+
+    def test_a_simulated_run_is_called_so_on_each(self, pages):
+        assert [path for path, html in pages.items() if "imulated" not in text_of(html) + html.split("<main")[0]] == []
+
+
+class TestFactsOfTheRun:
+    def test_judges_are_counted(self, pages):
+        text = text_of(pages["methodology/judging.html"])
+        assert "that is so for 2 of 4 models: sim-judge-a/three, sim-judge-c/four." in text
+        assert "The other 2 have a third vote." in text
+
+    def test_rows_are_counted(self, edition, pages):
+        run = edition.run
+        rows = sum(read_shard(run, m, ["repeat"]).num_rows for m in run.models)
+        text = text_of(pages["methodology/paired-prompts.html"])
+        assert (
+            f"{run.layout.size:,} rows for a model, and {4 * run.layout.size:,} for its 4 models. {rows:,} of them"
+            in text
+        )
+
+    def test_status_counts_are_those_of_the_manifest(self, edition, pages):
+        counts = edition.run.manifest.counts
+        wanted = f"{counts.scored:,} rows scored, {counts.refused:,} refused, {counts.contested:,} contested, "
+        wanted += f"{counts.error:,} in error"
+        assert wanted in text_of(pages["methodology/judging.html"])
+
+    def test_quotas_are_those_of_the_bank(self):
+        assert sum(sum(row["counts"]) for row in quota_rows(BANK)) == len(BANK.concepts)
+        assert [a["n_concepts"] for a in attribute_facts(BANK, 2)] == [6] * 7 + [4] * 2
+
+    def test_every_evidence_tier_is_counted_from_scores(self, edition, pages):
+        rows = edition.scored.tables["scores"].to_pylist()
+        tiers = [r["evidence"] for r in rows if r["metric"] == "excess" and r["evidence"]]
+        flagged = tiers.count("flagged")
+        assert f"{flagged} of {len(tiers)} pairs of model and attribute are flagged" in text_of(
+            pages["methodology/evidence.html"]
+        )
+
+    def test_numbers_carry_the_key_that_verify_reads(self, edition, pages):
+        rows = {
+            (r["model"], r["metric"], r["attribute"], r["group"] or ""): r
+            for r in edition.scored.tables["scores"].to_pylist()
+        }
+        found = re.findall(r'data-score="([^"]+)">([^<]*)<', pages["methodology/worked-example.html"])
+        assert len(found) > 10
+        for key, shown in found:
+            *place, column = unescape(key).split("|")
+            value = rows[tuple(place)][column]
+            digits = len(shown.partition(".")[2])
+            assert shown == f"{value:.{digits}f}".replace("-0.00", "0.00"), key
+
+
+class TestWorkedExample:
+    def test_it_follows_the_largest_excess(self, edition):
+        book = ScoreBook(edition.scored.tables["scores"])
+        rows = [
+            r
+            for r in edition.scored.tables["scores"].to_pylist()
+            if r["metric"] == "excess" and r["estimate"] is not None
+        ]
+        top = max(rows, key=lambda r: r["estimate"])
+        subject = choose(edition, book)
+        assert (subject.model, subject.attribute) == (top["model"], top["attribute"])
+
+    def test_its_steps_arrive_at_the_published_numbers(self, edition):
+        found = worked_example(edition, "methodology/worked-example.html")
+        rows = {(r["model"], r["metric"], r["attribute"]): r for r in edition.scored.tables["scores"].to_pylist()}
+        disparity = rows[found["model"], "disparity", found["attribute"]]["estimate"]
+        assert found["mean"] == f"{disparity / 100:.4f}"
+        pairs = [p["exact"] for p in found["pairs"]]
+        assert f">{sum(pairs) / len(pairs):.3f}<" in found["cell"]
+
+    def test_its_replicates_are_those_of_the_interval(self, edition):
+        book = ScoreBook(edition.scored.tables["scores"])
+        subject = choose(edition, book)
+        stars = replicates(edition, subject.means(subject.attribute), subject.attribute)
+        row = book.row(subject.model, "disparity", subject.attribute)
+        ordered = sorted(round(float(s), 12) for s in stars)
+        place = (len(ordered) - 1) * row.ci_tail
+        low = ordered[int(place)] + (place - int(place)) * (ordered[int(place) + 1] - ordered[int(place)])
+        assert 100 * low == pytest.approx(row.ci_low, abs=1e-9)
+
+    def test_first_draws_by_hand(self):
+        found = first_draws("ab" * 32, "age", ["a", "b", "c"])
+        digest = hashlib.sha256(b"ab" * 32 + b"|age|3|0|0").hexdigest()
+        assert found["digest"] == digest
+        assert [d["place"] for d in found["draws"]] == [
+            int(digest[8 * j : 8 * j + 8], 16) * 3 // 2**32 for j in range(3)
+        ]
+
+    def test_a_run_without_controls_says_so(self, tmp_path):
+        bank = make_bank(("age", "gender"), groups=3, quota=QUOTA)
+        run = load_run(make_run(tmp_path / "no-controls", bank=bank, models=("sim-alpha/one",), repeats=1))
+        scored = score_run(run, resamples=100)
+        standing = standing_of(run, scored, preview=True, withhold=False)
+        edition = Edition(site=read_site(ROOT / "content" / "site.toml"), run=run, scored=scored, standing=standing)
+        pages = {path: data.decode() for path, data in render_prose(edition)}
+        assert "has no excess over a control to follow" in text_of(pages["methodology/worked-example.html"])
+        assert "This run has none, because no model has both controls." in text_of(
+            pages["methodology/control-band.html"]
+        )
+
+
+class TestFilled:
+    def test_an_unknown_name_stops_the_build_with_the_file(self):
+        with pytest.raises(InputError, match=r"page\.md: 'nothing' is undefined"):
+            filled("<< nothing >>", {}, "page.md")
+
+    def test_an_unknown_page_stops_the_build(self):
+        links = Links("methodology/index.html", "r")
+        with pytest.raises(InputError, match="no page that prose can link to"):
+            filled('<< to("nowhere") >>', {"to": links.to}, "page.md")
+
+    def test_a_missing_value_is_never_printed(self):
+        with pytest.raises(InputError, match="a fact is None"):
+            filled("<< x >>", {"x": None}, "page.md")
+
+    def test_a_fact_cannot_bring_markup(self):
+        assert filled("<< x >>", {"x": "<i>*a*"}, "page.md") == r"\<i\>\*a\*"
+
+    def test_thousands_are_separated(self):
+        assert filled("<< x >>", {"x": 61776}, "page.md") == "61,776"
+
+
+# What SPEC 4 and 5 compute, and a piece of the page's own text or formula that states it.
+STATED = {
+    "scoring": ["Gini's mean difference", "Worst gap", "Calibrated consistency", "Directional lean", "Refusal rate",
+                "Repeat instability", "Cross-fit disparity", "Role reversal", "0.60", "rounded to 12 decimals"],
+    "statistics": ["the drawn concept has the index", "Refusal asymmetry", "Calibrated consistency", "type 7",
+                   "sparse", "degenerate", "unstable", "incomplete", "swapped", "withheld", "more than 1 %"],
+    "evidence": ["minimum detectable effect", "Benjamini", "Holm", "flagged", "suggestive", "unresolved", "degenerate"],
+    "agreement": ["linear weights", "PABAK", "Gwet's AC1", "minority", "Raw agreement", "Refusal agreement",
+                  "fewer than 30", "91.8 %"],
+    "audit": ["largest remainder", "Kish", "Wilson", "below 0.80", "below 0.70", "Contested rows"],
+    "limits": ["Not a certification", "Consistent is not fair", "United States", "One attribute at a time", "PABAK"],
+    "amendments": ["2026-08-07", "93.6 %", "96.5 %", "None of that run's results had been published"],
+    "nist": ["1270", "MEASURE 2.11", "Systemic", "Human and cognitive", "MANAGE"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "words"), STATED.items(), ids=list(STATED))
+def test_the_method_is_stated(pages, name, words):
+    text = text_of(pages[paths.methodology_page(name)])
+    assert [w for w in words if w not in text] == []
+
+
+def test_formulas_are_mathml(pages):
+    counts = {name: pages[paths.methodology_page(name)].count('<math display="block">') for name in paths.METHODOLOGY}
+    assert counts["scoring"] >= 11
+    assert counts["statistics"] >= 7
+    assert counts["evidence"] >= 7
+    assert counts["agreement"] >= 6
+
+
+def test_titles_come_from_the_files():
+    assert methodology_title("agreement") == "Agreement and the gate"
