@@ -11,7 +11,7 @@ from pathlib import Path
 from generator.schema.canonical import hash_json
 from harness.audit import DrawRecord, Item, Judged, choices
 
-_PARTS = Path(__file__).parent / "audit_sheet"
+_PARTS = Path(__file__).parent / "audit_page"
 
 
 def sheet_html(items: Sequence[Item], run: Judged, record: DrawRecord) -> str:
