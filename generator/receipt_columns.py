@@ -105,7 +105,8 @@ def marked_html(texts: pa.Array, span_offsets: Ints, starts: Ints, ends: Ints, c
 def list_offsets(lists: pa.ListArray) -> Ints:
     """Return a list column's offsets from 0."""
     offsets: Ints = lists.offsets.to_numpy()
-    return (offsets - offsets[0]).astype(np.int32)
+    shifted: Ints = (offsets - offsets[0]).astype(np.int32)
+    return shifted
 
 
 def prompt_html(table: pa.Table) -> pa.Array:

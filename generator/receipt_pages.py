@@ -23,7 +23,7 @@ from generator.bulk import Part, compile_template, constants, hole, render_colum
 from generator.receipt_columns import DICTIONARIES, plain, row_columns
 from generator.receipt_sets import neighbours, row_page_columns, set_columns
 from generator.redactions import Redactions
-from generator.render import environment, frame
+from generator.render import assets, environment, frame
 from generator.schema.bank import Bank
 from generator.site import Edition
 
@@ -63,6 +63,21 @@ def parameters_text(params: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} {json.dumps(value)}" for key, value in sorted(params.items()))
 
 
+# Receipt pages load their style and script under names that do not change with the content: a changed stylesheet must
+# not touch 60,000 pages. The files lie beside the pages, are copies of the hashed assets, and are small.
+OWN_FILES = {"site.css": ("style.css", ("site.css", "receipts.css")), "site.js": ("script.js", ("site.js",))}
+
+
+def receipt_assets(run_id: str) -> Iterator[tuple[str, bytes]]:
+    """Yield (path below dist/, bytes) of what a run's receipt pages load."""
+    for name, sources in OWN_FILES.values():
+        yield _own_file(run_id, name), b"".join(assets()[source].data for source in sources)
+
+
+def _own_file(run_id: str, name: str) -> str:
+    return f"runs/{run_id}/receipts/{name}"
+
+
 def _context(edition: Edition, model: str, page: str, title: str, last: str) -> dict[str, Any]:
     run_id = edition.run_id
     crumbs = (
@@ -83,9 +98,18 @@ def _context(edition: Edition, model: str, page: str, title: str, last: str) -> 
     entry = edition.run.manifest.model(model)
     start = f"{edition.base_url}/" if edition.base_url else ""
     folder = paths.set_page(run_id, model, "-").removesuffix("-/index.html")
+    hashed = base["asset"]
+
+    def asset(name: str) -> str:
+        own = OWN_FILES.get(name)
+        return paths.relative(page, _own_file(run_id, own[0])) if own else str(hashed(name))
+
     return {
         **base,
+        "asset": asset,
         "model": model,
+        "api_model": entry.api_model,
+        "endpoint": entry.endpoint,
         "parameters": parameters_text(entry.params),
         "permalink_base": start + folder,
     }
@@ -137,7 +161,7 @@ def model_numbers(
     )
 
 
-def set_batches(shard: str, withheld: frozenset[str], rows: int = BATCH_ROWS) -> Iterator[tuple[pa.Table, list[str]]]:
+def set_batches(shard: str, withheld: frozenset[str], rows: int) -> Iterator[tuple[pa.Table, list[str]]]:
     """Yield tables of complete sets in the shard's order, with the (concept, anchor) of the row that follows each.
 
     Memory stays flat: a set is held back until its end has been seen.
@@ -171,29 +195,74 @@ def first_key(row: pa.Table) -> list[str]:
     return [item["concept"], paths.row_anchor(item["framing"], item["group"], item["repeat"])]
 
 
+@dataclass(frozen=True)
+class Rendered:
+    """A batch as pages: file names below the model's folder and their texts, sets and (in row mode) rows."""
+
+    rows: int
+    concepts: list[str]
+    set_names: list[str]
+    sets: pa.Array
+    row_names: list[str]
+    row_pages: pa.Array | None
+
+
+def render_batch(task: ReceiptTask, table: pa.Table, before: list[str], after: list[str]) -> Rendered:
+    """Render a batch of complete sets; `before` and `after` are [concept, anchor] of the rows around it, or empty."""
+    table = task.redactions.apply(table)
+    columns = row_columns(table, task.bank)
+    places = neighbours(table, before, after)
+    pages = set_columns(columns, places, task)
+    rows = None
+    if task.row_parts:
+        rows = render_columns(task.row_parts, row_page_columns(table, columns, places), table.num_rows)
+    return Rendered(
+        rows=table.num_rows,
+        concepts=places.concepts,
+        set_names=[f"{concept}/index.html" for concept in places.concepts],
+        sets=render_columns(task.set_parts, pages, len(places.concepts)),
+        row_names=places.row_files if task.row_parts else [],
+        row_pages=rows,
+    )
+
+
 def write_receipts(task: ReceiptTask) -> Written:
     """Write all row and set pages of one model; running it again gives the same files."""
     Path(task.out).mkdir(parents=True, exist_ok=True)
     files = size = 0
     before: list[str] = []
-    for table, after in set_batches(task.shard, task.withheld):
-        redacted = task.redactions.apply(table)
-        columns = row_columns(redacted, task.bank)
-        places = neighbours(redacted, before, after)
-        pages = set_columns(redacted, columns, places, task)
-        count = len(places.set_starts)
-        names = [f"{concept}/index.html" for concept in places.concepts]
-        for concept in places.concepts:
+    for table, after in set_batches(task.shard, task.withheld, BATCH_ROWS):
+        made = render_batch(task, table, before, after)
+        for concept in made.concepts:
             Path(task.out, concept).mkdir(exist_ok=True)
-        texts = [(names, render_columns(task.set_parts, pages, count))]
-        if task.row_parts:
-            own = row_page_columns(redacted, columns, places)
-            texts.append((places.row_files, render_columns(task.row_parts, own, redacted.num_rows)))
-        for target, rendered in texts:
-            size += write_slices(task.out, target, rendered)
-            files += len(target)
+        size += write_slices(task.out, made.set_names, made.sets)
+        if made.row_pages is not None:
+            size += write_slices(task.out, made.row_names, made.row_pages)
+        files += len(made.set_names) + len(made.row_names)
         before = first_key(table.slice(table.num_rows - 1, 1))
     return Written(files, size)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Bytes of the pages of a model's first set."""
+
+    rows: int
+    row_bytes: int
+    set_bytes: int
+
+
+def sample_sizes(task: ReceiptTask) -> Sample:
+    """Render a model's first set in memory and return its sizes."""
+    for table, after in set_batches(task.shard, task.withheld, rows=64):
+        made = render_batch(task, table, [], after)
+        rows = 0 if made.row_pages is None else _bytes_of(made.row_pages)
+        return Sample(made.rows, rows, _bytes_of(made.sets))
+    return Sample(0, 0, 0)
+
+
+def _bytes_of(texts: pa.Array) -> int:
+    return int(pc.sum(pc.binary_length(texts)).as_py() or 0)
 
 
 def write_slices(folder: str, names: list[str], texts: pa.Array) -> int:

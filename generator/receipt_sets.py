@@ -94,9 +94,8 @@ def _inner(starts: Ints, outer: Ints, total: int) -> Ints:
     return np.append(np.searchsorted(starts, outer), total).astype(np.int32)
 
 
-def set_columns(table: pa.Table, columns: Mapping[str, Column], places: Places, numbers: Numbers) -> dict[str, Column]:
+def set_columns(columns: Mapping[str, Column], places: Places, numbers: Numbers) -> dict[str, Column]:
     """Return the columns of the batch's set pages: sets of framings of groups of rows."""
-    del table
     group_keys = [(places.row_concepts[i], places.framings[i], places.groups[i]) for i in places.group_starts.tolist()]
     groups = taken(columns, places.group_starts, ("concept", "framing", "group", "group_label", "prompt"))
     groups["mean"] = Text(pa.array([numbers.means.get(key, "–") for key in group_keys], pa.string()))
@@ -108,7 +107,9 @@ def set_columns(table: pa.Table, columns: Mapping[str, Column], places: Places, 
     framings["scoreable"] = Text(pa.array([text for _, text in shown], pa.string()))
     framings["framing_label"] = Text(pa.array([FRAMING_LABELS.get(f, f) for _, f in framing_keys], pa.string()))
     framings["groups"] = Nested(_inner(places.group_starts, places.framing_starts, len(group_keys)), groups)
-    sets = taken(columns, places.set_starts, ("concept", "attribute", "attribute_label", "category", "rubric"))
+    sets = taken(
+        columns, places.set_starts, ("concept", "attribute", "attribute_label", "category", "rubric", "favours")
+    )
     sets["framings"] = Nested(_inner(places.framing_starts, places.set_starts, len(framing_keys)), framings)
     edges = [*places.set_starts.tolist(), places.rows]
     counts = [len(set(places.groups[a:b])) for a, b in itertools.pairwise(edges)]

@@ -1,0 +1,252 @@
+"""The building half of a publish: load, score, choose a mode, run the tasks, write the root, swap (SPEC 6 and 7).
+
+Reads what `publish.Plan` names; writes one fresh tree. Tasks run in local processes or on a Dask cluster.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from generator import paths
+from generator.catalogue import Published, front_key, read_published, recovered_folder
+from generator.hosts import HOSTS, Mode, Size, check_space, faults, fitting_mode
+from generator.incremental import State, file_hash, footprint, text_hash, write_state
+from generator.pages import render_root, render_sitemaps, render_tombstone
+from generator.prose import render_prose
+from generator.publish_plan import Options, Outcome, Plan
+from generator.publish_tasks import make_lists, make_pages, make_receipts
+from generator.receipt_pages import ReceiptTask, receipt_task
+from generator.redactions import read_redactions
+from generator.render import asset_files
+from generator.schema.errors import InputError
+from generator.scores import score_run
+from generator.search_index import write_search
+from generator.shards import load_run
+from generator.site import Edition, read_site
+from generator.site_size import run_sizes
+from generator.standing import Standing, standing_of
+from generator.tree import Tree, check_site, fresh_tree, locked
+from generator.workers import Pending, Workers, dask_workers, local_workers
+
+Report = Callable[[str], None]
+_ASSET = re.compile(rb"assets/[A-Za-z0-9._-]+")
+
+
+def build(options: Options, plan: Plan, state: State, report: Report, state_file: Path) -> Outcome:
+    """Build what the plan names, keep the rest, swap the tree in and remember what it was made from."""
+    check_site(options.out)
+    with locked(options.out), ExitStack() as stack:
+        local = stack.enter_context(local_workers(options.jobs))
+        remote = stack.enter_context(dask_workers(options.dask)) if options.dask else local
+        editions = [edition_of(folder, options, plan, report) for folder in plan.build.values()]
+        kept = {run: found for run, found in read_published(options.out).items() if run in plan.keep}
+        editions = fitted(editions, options, kept, report)
+        front = front_of(editions, kept, options, plan)
+        with fresh_tree(options.out) as root:
+            tree = Tree(root, options.out)
+            parts = _run_tasks(editions, tree, plan, state, local, remote, report)
+            keep_runs(tree, plan, kept)
+            write_root(tree, front, editions, kept, plan, options)
+            _check_finished(root, options)
+        after = footprint(options.out)
+        write_state(state_file, State(after.digest, plan.root, front.run_id, plan.keys, parts))
+    return Outcome(
+        built=[e.run_id for e in editions],
+        kept=sorted(kept),
+        removed=list(plan.removed),
+        front=front.run_id,
+        changed=True,
+        files=after.files,
+        bytes=after.bytes,
+    )
+
+
+def edition_of(folder: Path, options: Options, plan: Plan, report: Report, standing: Standing | None = None) -> Edition:
+    """Load and score one run and decide what it is published as; `standing` is given for a run published before."""
+    report(f"run {folder.name}: checking receipts")
+    run = load_run(folder.resolve())
+    report(f"run {folder.name}: scoring {sum(s.rows for s in run.manifest.shards):,} rows")
+    if standing is None:
+        scored = score_run(run)
+        standing = standing_of(run, scored, preview=options.preview, withhold=options.withhold)
+        if standing.withheld:
+            scored = score_run(run, withheld=standing.withheld)
+    else:
+        scored = score_run(run, withheld=standing.withheld)
+    return Edition(
+        site=read_site(options.content / "site.toml"),
+        run=run,
+        scored=scored,
+        standing=standing,
+        mode=options.mode or "row",
+        base_url=options.base_url,
+        superseded_by=plan.superseded.get(run.manifest.run_id),
+        chart_cache=options.cache_folder / "charts",
+        redactions=read_redactions(options.content / "redactions.toml"),
+    )
+
+
+def fitted(editions: list[Edition], options: Options, kept: Mapping[str, Published], report: Report) -> list[Edition]:
+    """Return the editions in the mode that fits the host, after counting files and bytes and checking for room."""
+    host = HOSTS[options.host]
+    stays = Size(0, 0)
+    for run in kept:
+        found = footprint(options.out / "runs" / run)
+        stays += Size(found.files, found.bytes)
+    sizes: dict[Mode, Size] = {"row": stays, "folded": stays}
+    for edition in editions:
+        for mode, size in run_sizes(edition).items():
+            sizes[mode] += size
+    mode = fitting_mode(host, sizes, options.mode)
+    advice = f" ({host.advice})" if host.advice else ""
+    for name, size in sizes.items():
+        fits = "; ".join(faults(host, size)) or f"fits {host.name}"
+        report(f"{name} mode: about {size.text()}; {fits}")
+    report(f"building in {mode} mode for {host.name}{advice}")
+    new = sizes[mode]
+    check_space(options.out.parent, Size(new.files, new.bytes - stays.bytes))
+    return [dataclasses.replace(edition, mode=mode) for edition in editions]
+
+
+def front_of(editions: list[Edition], kept: Mapping[str, Published], options: Options, plan: Plan) -> Edition:
+    """Return the run that the root shows (SPEC 6): the newest publishable live run, else a simulated one."""
+    claims = {e.run_id: (e.run.manifest.kind, e.standing.state, e.run.manifest.date) for e in editions}
+    claims |= {run: (p.manifest.kind, p.standing.state, p.manifest.date) for run, p in kept.items()}
+    if not claims:
+        raise InputError(f"{options.out}: nothing would be left; a site needs one run at least")
+    chosen = max(claims, key=lambda run: front_key(*claims[run], run))
+    own = next((e for e in editions if e.run_id == chosen), None)
+    if own is not None:
+        return own
+    # A kept run is shown from what it published itself, so that root and run pages agree.
+    folder = recovered_folder(options.out, chosen, options.cache_folder / "recovered")
+    return edition_of(folder, options, plan, lambda _: None, kept[chosen].standing)
+
+
+def receipts_key(task: ReceiptTask, edition: Edition, plan: Plan) -> str:
+    """Return the hash of all that a model's receipt pages are made from."""
+    return text_hash(
+        plan.code,
+        file_hash(Path(task.shard)),
+        edition.run.manifest.bank_sha256,
+        task.templates,
+        repr(task.redactions),
+        repr(sorted(task.withheld)),
+        repr(sorted(task.means.items())),
+        repr(sorted(task.disparities.items())),
+    )
+
+
+def _run_tasks(
+    editions: list[Edition],
+    tree: Tree,
+    plan: Plan,
+    state: State,
+    local: Workers,
+    remote: Workers,
+    report: Report,
+) -> dict[str, str]:
+    """Make all that changed of the runs to build; returns the key of every part."""
+    pending: list[tuple[str, Pending[object]]] = []
+    parts = {name: key for name, key in state.parts.items() if name.partition(" ")[0] in plan.keep}
+    for edition in editions:
+        run = edition.run_id
+        pending.append((f"run {run}: tables, charts and pages", local.submit(make_pages, edition, tree)))
+        pending.append((f"run {run}: lists and explorer", local.submit(make_lists, edition, tree)))
+        for model in edition.run.models:
+            task = receipt_task(edition, model, tree.root)
+            name, key = f"{run} {model}", receipts_key(task, edition, plan)
+            parts[name] = key
+            if plan.trusted and state.parts.get(name) == key:
+                _keep_sets(tree, edition, model)
+            else:
+                pending.append((f"run {run}: receipts of {model}", remote.submit(make_receipts, task)))
+    for what, task_result in pending:
+        task_result.result()
+        report(f"{what}: done")
+    return parts
+
+
+def _keep_sets(tree: Tree, edition: Edition, model: str) -> None:
+    """Link a model's set folders; the plain list beside them is a page like any other."""
+    folder = paths.receipts_list(edition.run_id, model).removesuffix("/index.html")
+    for entry in sorted((tree.old / folder).iterdir()):
+        if entry.is_dir():
+            tree.keep(f"{folder}/{entry.name}")
+
+
+def keep_runs(tree: Tree, plan: Plan, kept: Mapping[str, Published]) -> None:
+    """Link the runs that stay, with every asset that their pages name."""
+    names: set[str] = set()
+    for run in kept:
+        tree.keep(f"runs/{run}")
+        for page in _asset_users(tree.old / "runs" / run):
+            names |= {found.decode() for found in _ASSET.findall(page.read_bytes())}
+    for name in sorted(names):
+        if (tree.old / name).is_file():
+            tree.write(name, (tree.old / name).read_bytes())
+    for run in plan.removed:
+        if tree.has_kept(f"runs/{run}") and not (tree.old / "runs" / run / "data").exists():
+            tree.keep(f"runs/{run}")
+
+
+def _asset_users(run: Path) -> Iterator[Path]:
+    """Yield a run's pages that name hashed assets; its receipt pages all name the same ones: one set stands for all."""
+    for pattern in ("*.html", "models/*/*.html", "attributes/*.html", "concepts/*.html", "data/*.html"):
+        yield from run.glob(pattern)
+    yield from run.glob("receipts/index.html")
+    yield from run.glob("receipts/*/*/index.html")
+    sets = sorted(run.glob("receipts/*/*/*/index.html"))
+    for page in sets[:1]:
+        yield page
+        yield from sorted(page.parent.glob("*.html"))[:1]
+
+
+def write_root(
+    tree: Tree,
+    front: Edition,
+    editions: list[Edition],
+    kept: Mapping[str, Published],
+    plan: Plan,
+    options: Options,
+) -> None:
+    """Write the pages of the site's root, assets, tombstones, search index and sitemaps."""
+    cards = [found.card(plan.superseded.get(run)) for run, found in sorted(kept.items())]
+    pages = [*render_root(front, editions, kept=cards, removed=plan.removed), *render_prose(front), *asset_files()]
+    for page, data in pages:
+        tree.write(page, data)
+    for run in plan.removed:
+        tree.write(paths.run_index(run), render_tombstone(front.site, run, options.base_url))
+    write_search(tree.root)
+    tree.settle("pagefind")
+    if options.base_url:
+        dates = {e.run_id: e.run.manifest.date for e in editions if e.indexable}
+        dates |= {c.run_id: c.date for c in cards if c.indexable}
+        for page, data in render_sitemaps(options.base_url, indexable_pages(tree.root, front, dates)):
+            tree.write(page, data)
+
+
+def indexable_pages(root: Path, front: Edition, dates: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield (page, date) of every page that search engines may list: of live runs, and of the root in front of one."""
+    for run, date in sorted(dates.items()):
+        for page in (root / "runs" / run).rglob("*.html"):
+            yield page.relative_to(root).as_posix(), date
+    if front.indexable:
+        date = front.run.manifest.date
+        own = [*root.glob("*.html"), *root.glob("methodology/*.html"), root / "runs" / "index.html"]
+        for page in own:
+            if page.name not in ("404.html", "search.html"):
+                yield page.relative_to(root).as_posix(), date
+
+
+def _check_finished(root: Path, options: Options) -> None:
+    """Hold the finished tree against the host's limits; the old site stays when it does not fit."""
+    found = footprint(root)
+    largest = max((p.stat().st_size for p in root.glob("runs/*/data/**/*") if p.is_file()), default=0)
+    lines = faults(HOSTS[options.host], Size(found.files, found.bytes), largest)
+    if lines:
+        raise InputError(*(f"--host {options.host}: {line}" for line in lines), "the old site was left as it is")

@@ -1,0 +1,111 @@
+"""The runs of a site: those to build, those kept as they were published, those removed (SPEC 6 and 7).
+
+Of a run that is kept everything is read from its own published `data/manifest.json`, never from the working copy.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from generator import paths
+from generator.pages import RunCard
+from generator.schema.errors import InputError
+from generator.schema.manifest import Manifest, load_manifest
+from generator.schema.names import RUN_ID
+from generator.standing import Standing
+
+
+@dataclass(frozen=True)
+class Published:
+    """A run as it stands in the old tree."""
+
+    manifest: Manifest
+    standing: Standing
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self.manifest.run_id
+
+    def card(self, superseded_by: str | None) -> RunCard:
+        """Return what the list of runs says of it."""
+        own = self.manifest
+        return RunCard(
+            run_id=own.run_id,
+            kind=own.kind,
+            date=own.date,
+            state=self.standing.state,
+            reasons=self.standing.reasons,
+            models=len(own.models),
+            rows=sum(shard.rows for shard in own.shards),
+            bank_version=own.bank_version,
+            bank_sha256=own.bank_sha256,
+            supersedes=own.supersedes,
+            superseded_by=superseded_by,
+        )
+
+
+def read_published(out: Path) -> dict[str, Published]:
+    """Return the runs of an existing site by id; a folder without a data manifest is a tombstone and not among them."""
+    found = {}
+    for file in sorted(out.glob("runs/*/data/manifest.json")):
+        try:
+            data: dict[str, Any] = json.loads(file.read_bytes())
+            manifest = load_manifest(data["run"], str(file))
+            standing = Standing(data["standing"], tuple(data["reasons"]), frozenset(data["withheld"]))
+        except (ValueError, KeyError, TypeError):
+            raise InputError(
+                f"{file}: not a manifest of this program; publish that run anew, or take it away with --remove"
+            ) from None
+        found[manifest.run_id] = Published(manifest, standing)
+    return found
+
+
+def read_tombstones(out: Path) -> list[str]:
+    """Return the ids of the runs that were removed from an existing site."""
+    folders = sorted(p.parent for p in out.glob("runs/*/index.html"))
+    return [f.name for f in folders if RUN_ID.fullmatch(f.name) and not (f / "data" / "manifest.json").exists()]
+
+
+def supersession(manifests: Mapping[str, Manifest]) -> dict[str, str]:
+    """Return for each superseded run the newest run that supersedes it."""
+    newest = sorted(manifests.values(), key=lambda m: (m.date, m.run_id))
+    return {m.supersedes: m.run_id for m in newest if m.supersedes}
+
+
+def front_key(kind: str, state: str, date: str, run_id: str) -> tuple[bool, bool, str, str]:
+    """Order runs by their claim to the root: live before simulated, previews last of their kind, then the newest."""
+    return (kind == "live" and state != "preview", state != "preview", date, run_id)
+
+
+def recovered_folder(out: Path, run_id: str, into: Path) -> Path:
+    """Rebuild a run folder from a site's published files, for a kept run whose own folder is gone or has changed.
+
+    Raises InputError when its shards were not published byte for byte.
+    """
+    data = out / paths.data_file(run_id, "")
+    entries = json.loads((data / "manifest.json").read_bytes())["receipts"]
+    if not all(entry["unchanged"] for entry in entries):
+        raise InputError(
+            f"run {run_id} is the one that the site's root shows, and its receipts were not published as they are; "
+            f"name it, too: publish ... {run_id}"
+        )
+    folder = into / run_id
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "receipts").mkdir(parents=True)
+    shutil.copyfile(data / "run_manifest.json", folder / "manifest.json")
+    shutil.copyfile(data / "bank.json", folder / "bank.json")
+    for entry in entries:
+        shutil.copyfile(data / entry["files"][0], folder / entry["harness_file"])
+    labels = pq.read_table(data / "human_audit.parquet", columns=["receipt_id", "human_label"]).to_pylist()
+    if labels:
+        lines = ["receipt_id,label", *(f"{row['receipt_id']},{row['human_label']}" for row in labels)]
+        (folder / "audit.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder

@@ -1,0 +1,123 @@
+"""Where independent tasks run: in this process, in local processes, or on a Dask cluster (issue 8).
+
+All three take the same functions and arguments; tasks name their inputs and outputs by absolute paths, so that machines
+of a cluster need shared storage and nothing else.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
+
+from generator.schema.errors import InputError
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+PRELOAD = "generator.publish_tasks"
+_PR_SET_PDEATHSIG = 1
+
+
+class Pending(Protocol[T_co]):
+    """A result that may still be on its way."""
+
+    def result(self) -> T_co:
+        """Wait for the result; raises what the task raised."""
+        ...
+
+
+class Workers(Protocol):
+    """Something that runs tasks."""
+
+    def submit(self, function: Callable[..., T], *arguments: Any) -> Pending[T]:
+        """Run a task, now or later."""
+        ...
+
+
+class Inline:
+    """Runs each task at once, in this process."""
+
+    def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
+        """Run the task and return its finished result."""
+        done: Future[T] = Future()
+        done.set_result(function(*arguments))
+        return done
+
+
+class Pool:
+    """Runs tasks in local processes."""
+
+    def __init__(self, pool: ProcessPoolExecutor) -> None:
+        self._pool = pool
+
+    def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
+        """Queue a task."""
+        return self._pool.submit(function, *arguments)
+
+
+class Cluster:
+    """Runs tasks on a Dask cluster; one that loses its worker is run again elsewhere."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def submit(self, function: Callable[..., T], *arguments: Any) -> Pending[T]:
+        """Send a task; the same call twice runs twice, for its work is to write files."""
+        pending: Pending[T] = self._client.submit(function, *arguments, pure=False)
+        return pending
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _end_with_parent() -> None:
+    """Tie a worker's life to its parent's, so that a killed publish leaves no process (and no lock) behind."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    except (OSError, AttributeError):
+        return
+
+
+@contextmanager
+def local_workers(jobs: int) -> Iterator[Workers]:
+    """Yield workers on this machine: one process a job, or this process when there is one job."""
+    if jobs < 2:
+        yield Inline()
+        return
+    # A fork server starts clean and early: workers never inherit threads, and load the heavy modules once.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([PRELOAD])
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent)
+    try:
+        for _ in range(jobs):
+            pool.submit(os.getpid)
+        yield Pool(pool)
+    except BaseException:
+        pool.shutdown(wait=True, cancel_futures=True)
+        raise
+    pool.shutdown()
+
+
+@contextmanager
+def dask_workers(address: str) -> Iterator[Workers]:
+    """Yield the workers of a Dask scheduler; raises InputError when it is not installed or cannot be reached."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise InputError("--dask: Dask is not installed here; type: pip install 'aibiasbench[dask]'") from None
+    try:
+        client: Any = Client(address, timeout="10s", set_as_default=False)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise InputError(f"--dask {address}: no scheduler answers there ({error})") from None
+    with client:
+        if not client.scheduler_info()["workers"]:
+            raise InputError(f"--dask {address}: the scheduler has no worker; start `dask worker {address}`")
+        yield Cluster(client)
