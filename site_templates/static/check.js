@@ -252,8 +252,9 @@ function table(caption, heads, rows) {
     const row = body.insertRow();
     row.dataset.result = ok ? "match" : "mismatch";
     row.dataset.key = key;
-    cells.forEach((text, i) => row.append(i ? element("td", text) : element("th", text, { scope: "row" })));
-    row.append(element("td", ok ? "✓ same" : "✗ differs", { class: ok ? "ok" : "bad" }));
+    const [name, ...rest] = cells;
+    row.append(element("th", name, { scope: "row" }), element("td", ok ? "✓ same" : "✗ differs", { class: ok ? "ok" : "bad" }));
+    row.append(...rest.map((text) => element("td", text)));
   }
   return made;
 }
@@ -268,10 +269,10 @@ function report(output, { files, results }, model, seconds) {
       cells: [result.attribute, span(result.published) + note, span(result.recomputed)],
     };
   });
-  const hashes = files.map((file) => ({
+  const hashes = files.sort((a, b) => (a.name < b.name ? -1 : 1)).map((file) => ({
     key: file.name,
     ok: file.ok,
-    cells: [file.name, file.expected ?? "not listed", file.seen],
+    cells: [file.name, file.ok ? file.seen : `${file.seen}; the manifest says ${file.expected ?? "nothing of this file"}`],
   }));
   const failed = [...rows, ...hashes].filter((row) => !row.ok).length;
   const verdict = failed
@@ -279,8 +280,8 @@ function report(output, { files, results }, model, seconds) {
     : `All ${rows.length} numbers with their intervals, and all ${hashes.length} files, are as published.`;
   output.replaceChildren(
     element("p", `${verdict} (${seconds.toFixed(1)} s)`, { role: "status", "data-verdict": failed ? "mismatch" : "match" }),
-    scroll(table("Consistency, published and recomputed here, with 95 % intervals", ["Attribute", "Published", "Recomputed", "Result"], rows)),
-    scroll(table("SHA-256 of the files", ["File", "In the manifest", "Of the file fetched", "Result"], hashes)),
+    scroll(table("Consistency, published and recomputed here, with 95 % intervals", ["Attribute", "Result", "Published", "Recomputed"], rows)),
+    scroll(table("Files, held against the manifest, and the manifest against this page", ["File", "Result", "SHA-256 of the file fetched"], hashes)),
   );
 }
 
