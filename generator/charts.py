@@ -16,6 +16,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,7 @@ def _records(lines: Sequence[Line], width: int) -> list[dict[str, Any]]:
     return found
 
 
-def _layers(domain: Domain, width: int) -> alt.LayerChart:
+def _layers(domain: Domain, width: int) -> alt.LayerChart | alt.FacetChart:
     plot = width - _GUTTER[width] - _NOTE[width] - 28
     x_scale = alt.Scale(domain=[domain.low, domain.high], nice=False)
     axis = alt.Axis(
@@ -165,7 +166,7 @@ def _layers(domain: Domain, width: int) -> alt.LayerChart:
 
 def _texts(base: alt.Chart, plot: int, width: int) -> list[alt.Chart]:
     y = alt.Y("label_y:Q", scale=None, axis=None)
-    style = {"font": _FONT, "fontSize": 13, "baseline": "middle", "limit": 0}
+    style: dict[str, Any] = {"font": _FONT, "fontSize": 13, "baseline": "middle", "limit": 0}
     wide = width == WIDE
     left = -_GUTTER[width] - 14 if wide else 0
     name = base.mark_text(align="left", color="var(--ink)", **style).encode(x=alt.value(left), y=y, text="name:N")
@@ -215,7 +216,7 @@ def _named(svg: str, name: str, title: str, description: str, css: str) -> Marku
 def _svg(vega: dict[str, Any], cache: Path | None) -> str:
     """Draw, or read an earlier drawing of the same specification by the same library."""
     text = json.dumps(vega, sort_keys=True, allow_nan=False)
-    key = hashlib.sha256(f"{vl_convert.__version__}|{text}".encode()).hexdigest()
+    key = hashlib.sha256(f"{metadata.version('vl-convert-python')}|{text}".encode()).hexdigest()
     file = cache / f"{key}.svg" if cache else None
     if file and file.exists():
         return file.read_text(encoding="utf-8")

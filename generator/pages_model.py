@@ -27,16 +27,17 @@ _MORE = (
     "instability",
     "crossfit_disparity",
 )
-_RATES = (
-    ("Contested", "contested_rate"),
-    ("Errors, of planned answers", "error_rate"),
-    ("Refused, of answered", "refusal_rate"),
-    ("Refused by the vendor’s filter", "filter_refusal_rate"),
-    ("Cut at the length limit", "truncated_rate"),
-    ("Group term left after masking", "mask_leakage"),
-    ("Verdict word against the prose", "verdict_mismatch_rate"),
-    ("Unstable cells (repeats differ)", "instability"),
-    ("Role reversal", "role_reversal"),
+# Rates of the whole model, and what the explorer shows as their rows where it has such a filter.
+_RATES: tuple[tuple[str, str, dict[str, str]], ...] = (
+    ("Contested", "contested_rate", {"status": "contested"}),
+    ("Errors, of planned answers", "error_rate", {"status": "error"}),
+    ("Refused, of answered", "refusal_rate", {"status": "refused"}),
+    ("Refused by the vendor’s filter", "filter_refusal_rate", {"filtered": "1"}),
+    ("Cut at the length limit", "truncated_rate", {"truncated": "1"}),
+    ("Group term left after masking", "mask_leakage", {"leak": "1"}),
+    ("Verdict word against the prose", "verdict_mismatch_rate", {"mismatch": "1"}),
+    ("Unstable cells (repeats differ)", "instability", {}),
+    ("Role reversal", "role_reversal", {}),
 )
 
 
@@ -44,6 +45,7 @@ _RATES = (
 class GroupLean:
     """One group of an attribute: its lean, drawn around zero, and its refusal rate."""
 
+    id: str
     label: str
     row: ScoreRow
     refusal: ScoreRow
@@ -67,6 +69,17 @@ class AttributePart:
     def left_out(self) -> int:
         """Rows of the attribute without a value."""
         return sum(r.left_out for r in self.results)
+
+    @property
+    def lost(self) -> list[tuple[str, int]]:
+        """Rows without a value by status, those that occur."""
+        counted = [(word, sum(getattr(r, word) for r in self.results)) for word in ("refused", "contested", "error")]
+        return [(word, count) for word, count in counted if count]
+
+    @property
+    def uncounted(self) -> list[ConceptResult]:
+        """Concepts with a framing that does not count."""
+        return [r for r in self.results if r.missing]
 
     @property
     def extra_flags(self) -> tuple[str, ...]:
@@ -107,7 +120,7 @@ def group_lean(view: View, model: str, attribute: Attribute, domain: Domain) -> 
         row = view.book.row(model, "lean", attribute.id, group.id)
         line = Line(group.label, row.estimate, row.ci_low, row.ci_high, None, None, "plain")
         refusal = view.book.row(model, "refusal_rate", attribute.id, group.id)
-        found.append(GroupLean(group.label, row, refusal, bar(line, domain)))
+        found.append(GroupLean(group.id, group.label, row, refusal, bar(line, domain)))
     return tuple(found)
 
 
@@ -250,7 +263,11 @@ def render_model(view: View, model: str, lean_domain: Domain) -> bytes:
         lean_span=lean_domain.high,
         moved=[r for r in results if r.mean][:MOVED],
         disparity=_disparity(view, model),
-        rates=[(label, view.book.row(model, metric)) for label, metric in _RATES if view.book.has(model, metric)],
+        rates=[
+            (label, view.book.row(model, metric), where)
+            for label, metric, where in _RATES
+            if view.book.has(model, metric)
+        ],
         comparisons=_comparisons(view, model),
     )
 
