@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from generator.schema.canonical import receipt_id, sha256_hex
 from generator.schema.columns import RECEIPT_SCHEMA
-from generator.schema.names import shard_name
+from generator.schema.names import shard_name, simulated
 from generator.schema.verdict import STATUSES
 from harness.budget import dollars
 from harness.judge import Case
@@ -86,8 +86,9 @@ def receipt(case: Case, plan: Plan, *, harness_sha: str, cost: float) -> dict[st
 
 
 def shard_bytes(rows: Sequence[dict[str, Any]]) -> bytes:
-    """Return a shard as zstd Parquet; rows are in the order of SPEC 3."""
-    table = pa.Table.from_pylist(list(rows), schema=RECEIPT_SCHEMA)
+    """Return a shard as zstd Parquet, rows in the order of SPEC 3; the file says of itself whether it is simulated."""
+    mark = "true" if rows and simulated(rows[0]["model"]) else "false"
+    table = pa.Table.from_pylist(list(rows), schema=RECEIPT_SCHEMA.with_metadata({"simulated": mark}))
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd", compression_level=9)
     return bytes(sink.getvalue())

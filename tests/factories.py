@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from generator.schema.bank import CATEGORIES, CONTROLS, DEMOGRAPHIC, FRAMINGS, Bank, load_bank
 from generator.schema.canonical import hash_json, receipt_id, sha256_hex
 from generator.schema.columns import RECEIPT_SCHEMA
-from generator.schema.names import shard_name
+from generator.schema.names import shard_name, simulated
 from generator.schema.panel import Judges, effective_panel
 from generator.schema.verdict import Vote, final_verdict, score_bin
 
@@ -248,7 +248,9 @@ def sort_key(row: dict[str, Any]) -> tuple[Any, ...]:
 
 def write_shard(path: Path, rows: list[dict[str, Any]]) -> None:
     """Write rows as a shard, sorted and typed."""
-    table = pa.Table.from_pylist(sorted(rows, key=sort_key), schema=RECEIPT_SCHEMA)
+    mark = "true" if rows and simulated(rows[0]["model"]) else "false"
+    schema = RECEIPT_SCHEMA.with_metadata({"simulated": mark})
+    table = pa.Table.from_pylist(sorted(rows, key=sort_key), schema=schema)
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(table, path, compression="zstd")
 
