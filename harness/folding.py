@@ -47,8 +47,9 @@ def _fold_one(char: str) -> str:
 
 
 def _letters(char: str) -> str:
-    bare = (c for c in unicodedata.normalize("NFKD", char) if not unicodedata.combining(c))
-    return "".join(_LATIN.get(ord(c), c.casefold()) for c in bare)
+    bare = (c for c in unicodedata.normalize("NFKD", char) if unicodedata.category(c)[0] != "M")
+    folded = "".join(_LATIN.get(ord(c), c.casefold()) for c in bare)
+    return "".join("'" if c in _APOSTROPHES else _LATIN.get(ord(c), c) for c in folded)
 
 
 class _Folds(dict[int, str]):
