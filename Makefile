@@ -27,7 +27,7 @@ test: env-test assets system ## Bring what the tests need, then check style and 
 	$(PY) -m pytest -n 2 --dist loadfile
 
 test-live: env-test env-live ## Drive eval and judge through real language models behind a real server
-	$(PY) -m pytest tests/live -m live -o norecursedirs=node_modules
+	$(PY) -m pytest tests/live -m live
 
 lint: ## Check style and types
 	$(VENV)/bin/ruff check .
