@@ -15,7 +15,7 @@ so what every template may use:
 `notices`      tuple of Notice(kind, heading, lines): simulated, preview, withheld, supersedes, superseded
 `robots`       "noindex" or None; `canonical`, `card` (picture) absolute addresses or None
 `csp`          the page's Content-Security-Policy; `scripts` assets loaded deferred (these run from file:// too);
-               `modules` assets loaded as ES modules (a browser refuses modules from file://)
+               `modules` assets loaded as ES modules, but not from file://, where a browser refuses them
 
 Blocks of base.html: `head` (extra head elements), `main` (inside <main id="main">), `wide` is a class choice: set
 `main_class` in the template for a full-width page. Filters: `num(digits=1)` (a number or –), `visible` (untrusted text,
