@@ -17,9 +17,9 @@ so what every template may use:
 `csp`          the page's Content-Security-Policy; `scripts` assets loaded deferred (these run from file:// too);
                `modules` assets loaded as ES modules, but not from file://, where a browser refuses them
 
-Blocks of base.html: `head` (extra head elements), `main` (inside <main id="main">), `wide` is a class choice: set
-`main_class` in the template for a full-width page. Filters: `num(digits=1)` (a number or –), `visible` (untrusted text,
-escaped, with control and bidi characters shown), `plural(singular, plural)`, `bytesize`, `short(length)`.
+Blocks of base.html: `head` (extra head elements), `main` (inside <main id="main">), `main_attributes`. Filters:
+`num(digits=1)` (a number or –), `visible` (untrusted text, escaped, control and bidi characters shown),
+`plural(singular, plural)`, `breakable` (ids and slugs may wrap after _, / and -), `bytesize`, `short(length)`.
 
 Numbers: `score(row, column, digits)` writes a `data-score` element from a ScoreRow; `cell(table, key, column, value,
 digits, scale)` a `data-cell` element, where `key` is the table's key columns joined by commas (TABLE_KEYS) and a
@@ -130,12 +130,13 @@ def _ranges(points: Sequence[int]) -> str:
 
 
 _CLASS = re.compile(f"[{_ranges(sorted(_HIDDEN))}]")
+_BREAKS = re.compile(r"([_/-])(?=.)")
 _ASCII_CLASS = re.compile("[\\x00-\\x09\\x0b-\\x1f\\x7f]")
 
 
 def visible(text: str) -> Markup:
     """Return untrusted text as HTML: escaped, every control, bidi or invisible character shown as its code point."""
-    escaped = escape(text)
+    escaped = str(escape(text))
     pattern = _ASCII_CLASS if text.isascii() else _CLASS
     return Markup(pattern.sub(lambda found: _HIDDEN[ord(found[0])], escaped))  # noqa: S704 - escaped above
 
@@ -156,6 +157,11 @@ def marked(text: str, spans: Sequence[tuple[int, int]], *, css: str = "swap", re
 def plural(count: int, singular: str, many: str | None = None) -> str:
     """Return `1 model`, `14 models`."""
     return f"{count:,} {singular if count == 1 else many or singular + 's'}"
+
+
+def breakable(name: str) -> Markup:
+    """Return an id or slug with places where a narrow column may break it: after _, / and -."""
+    return Markup(_BREAKS.sub(r"\1<wbr>", str(escape(name))))  # noqa: S704 - escaped
 
 
 def bytesize(count: int) -> str:
@@ -184,7 +190,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    env.filters.update(num=number, visible=visible, plural=plural, bytesize=bytesize, short=short)
+    env.filters.update(num=number, visible=visible, plural=plural, breakable=breakable, bytesize=bytesize, short=short)
     env.globals.update(paths=paths, score=score, interval=interval, cell=cell, marked=marked, NULL=NULL)
     return env
 
