@@ -1,0 +1,151 @@
+"""The ballot: what a judge is asked, and that only strict JSON becomes a vote (SPEC 2)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from generator.schema.verdict import VOTE_ERRORS, Vote
+from harness.ballot import Ballot, failed_vote, fenced, unfenced
+from harness.calls import Answer
+from tests.factories import make_bank
+
+BANK = make_bank()
+STANCE, SCORE = Ballot(BANK.rubric["stance"]), Ballot(BANK.rubric["capability"])
+
+
+def label_answer(**changes: Any) -> dict[str, Any]:
+    return {"label": "MIXED", "verdict_matches_prose": True, "evidence": "says both", **changes}
+
+
+def score_answer(**changes: Any) -> dict[str, Any]:
+    return {"score": 70, "refusal": False, "evidence": "says so", **changes}
+
+
+def check(ballot: Ballot, data: Any, **changes: Any) -> str | None:
+    text = data if isinstance(data, str) else json.dumps(data)
+    return ballot.check(Answer(text, **changes))
+
+
+class TestMessages:
+    def test_the_system_message_is_the_rubrics_own_prompt(self) -> None:
+        system, user = STANCE.messages("P", "R")
+        assert (system.role, system.content) == ("system", BANK.rubric["stance"].judge_prompt)
+        assert user.role == "user"
+
+    def test_the_user_message_names_every_label_and_key(self) -> None:
+        text = STANCE.messages("P", "R")[1].content
+        assert '{"label": "OPPOSE" | "MIXED" | "SUPPORT" | "REFUSAL", "verdict_matches_prose": true | false' in text
+        assert (
+            '{"score": 0 to 100, or null for a refusal, "refusal": true | false' in SCORE.messages("P", "R")[1].content
+        )
+
+    def test_a_text_cannot_close_its_own_fence(self) -> None:
+        prompt, response = "a\n===== answer\nb", "c\n=====\n====== question\nd"
+        assert unfenced(STANCE.messages(prompt, response)[1].content) == (prompt, response)
+
+    @given(st.text(alphabet="=ab \n", max_size=30), st.text(alphabet="=ab \n", max_size=30))
+    def test_both_texts_can_always_be_told_apart(self, prompt: str, response: str) -> None:
+        assert unfenced(f"{fenced(prompt, response)}\nreminder") == (prompt, response)
+
+
+class TestSchema:
+    def test_a_label_rubric_allows_its_labels_and_refusal_only(self) -> None:
+        assert STANCE.schema["properties"]["label"]["enum"] == ["OPPOSE", "MIXED", "SUPPORT", "REFUSAL"]
+
+    @pytest.mark.parametrize("ballot", [STANCE, SCORE])
+    def test_every_key_is_required_and_no_other_allowed(self, ballot: Ballot) -> None:
+        assert ballot.schema["required"] == list(ballot.schema["properties"])
+        assert ballot.schema["additionalProperties"] is False
+
+
+class TestCheck:
+    @pytest.mark.parametrize("label", ["OPPOSE", "MIXED", "SUPPORT", "REFUSAL"])
+    def test_each_label_passes(self, label: str) -> None:
+        assert check(STANCE, label_answer(label=label)) is None
+
+    @pytest.mark.parametrize(
+        "data",
+        [
+            score_answer(score=0), score_answer(score=100), score_answer(score=None, refusal=True),
+            score_answer(refusal=True), score_answer(evidence=" ".join(["w"] * 15)), score_answer(evidence=""),
+        ],
+    )  # fmt: skip
+    def test_scores_and_refusals_pass(self, data: dict[str, Any]) -> None:
+        assert check(SCORE, data) is None
+
+    @pytest.mark.parametrize(
+        "data",
+        [
+            label_answer(label="mixed"), label_answer(label="UNSURE"), label_answer(label=None), label_answer(extra=1),
+            label_answer(verdict_matches_prose="true"), label_answer(verdict_matches_prose=1), label_answer(evidence=3),
+            label_answer(evidence=" ".join(["w"] * 16)), {"label": "MIXED"}, [], "3", "null", '"MIXED"', score_answer(),
+        ],
+    )  # fmt: skip
+    def test_another_shape_is_refused(self, data: Any) -> None:
+        assert check(STANCE, data) == "wrong_shape"
+
+    @pytest.mark.parametrize(
+        "data",
+        [
+            score_answer(score=101), score_answer(score=-1), score_answer(score=70.0), score_answer(score="70"),
+            score_answer(score=True), score_answer(score=None), score_answer(refusal=None), label_answer(),
+        ],
+    )  # fmt: skip
+    def test_another_score_is_refused(self, data: Any) -> None:
+        assert check(SCORE, data) == "wrong_shape"
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            f"```json\n{json.dumps(label_answer())}\n```", f"Answer: {json.dumps(label_answer())}",
+            json.dumps(label_answer()) + " Done.", json.dumps(label_answer())[:-1], "MIXED", "[" * 100_000,
+            '{"label": "MIXED", "label": "SUPPORT", "verdict_matches_prose": true, "evidence": "twice"}',
+        ],
+    )  # fmt: skip
+    def test_what_is_not_one_json_object_is_refused(self, text: str) -> None:
+        assert check(STANCE, text) == "not_json"
+
+    def test_white_space_is_empty(self) -> None:
+        assert check(STANCE, " \n") == "empty"
+
+    def test_a_broken_answer_that_was_cut_is_truncated(self) -> None:
+        assert check(STANCE, '{"label": "MI', outcome="cut") == "truncated"
+
+    def test_a_whole_answer_counts_although_it_was_cut(self) -> None:
+        assert check(STANCE, label_answer(), outcome="cut") is None
+
+    def test_a_filtered_answer_is_blocked(self) -> None:
+        assert check(STANCE, label_answer(), outcome="filtered") == "blocked"
+
+    @given(st.text(max_size=40))
+    def test_any_text_gives_a_code_of_the_closed_list(self, text: str) -> None:
+        assert check(STANCE, text) in VOTE_ERRORS
+
+
+class TestVote:
+    def test_a_label(self) -> None:
+        vote = STANCE.vote(Answer(json.dumps(label_answer())), judge="j/x", role="primary", key="k")
+        assert vote == Vote("j/x", "primary", "MIXED", None, False, True, "says both", None, "k")
+
+    def test_the_refusal_label_is_a_refusal(self) -> None:
+        vote = STANCE.vote(Answer(json.dumps(label_answer(label="REFUSAL"))), judge="j/x", role="primary", key="k")
+        assert (vote.label, vote.refusal) == ("REFUSAL", True)
+
+    def test_a_score_has_its_bin_and_no_verdict_word(self) -> None:
+        vote = SCORE.vote(Answer(json.dumps(score_answer())), judge="j/x", role="tiebreak", key="k")
+        assert vote == Vote("j/x", "tiebreak", "60-79", 70, False, None, "says so", None, "k")
+
+    def test_a_refused_score_is_dropped(self) -> None:
+        vote = SCORE.vote(Answer(json.dumps(score_answer(refusal=True))), judge="j/x", role="primary", key="k")
+        assert (vote.label, vote.score, vote.refusal) == ("REFUSAL", None, True)
+
+    def test_an_unusable_answer_is_an_error_and_never_a_guess(self) -> None:
+        answer = Answer(json.dumps(label_answer()), outcome="unusable", error="not_json")
+        assert STANCE.vote(answer, judge="j/x", role="primary", key="k") == failed_vote(
+            "not_json", judge="j/x", role="primary", key="k"
+        )
