@@ -42,7 +42,7 @@ STATISTICS = (
     "refusal_agreement",
 )
 WARNING = (
-    "Passes by PABAK alone: kappa is undefined or its interval holds 0, so two judges who cannot tell the labels apart "
+    "Passes by PABAK alone: kappa is undefined or its interval does not lie above 0, so two judges who cannot tell the labels apart "
     "would reach this as well."
 )
 
@@ -142,12 +142,12 @@ class Agreement:
         return "pabak" if dominated and round12(self.pabak) >= PABAK_AT else "fail"
 
     def warning(self) -> str | None:
-        """Return the warning where a pass rests on PABAK while kappa is null or its interval holds 0."""
+        """Return the warning where a pass rests on PABAK while kappa is null or its interval is not above 0."""
         if self.gate() != "pabak":
             return None
-        interval = self.intervals[0]
-        holds_zero = math.isnan(interval.low) or round12(interval.low) <= 0 <= round12(interval.high)
-        return WARNING if math.isnan(self.kappa) or holds_zero else None
+        low = self.intervals[0].low
+        no_better_than_chance = math.isnan(self.kappa) or math.isnan(low) or round12(low) <= 0
+        return WARNING if no_better_than_chance else None
 
 
 def agreement(tables: FloatArray, resamples: Resamples) -> Agreement:

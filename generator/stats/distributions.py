@@ -58,6 +58,9 @@ def t_cdf(x: float, df: float) -> float:
     """Return P(T <= x) of Student's t with `df` > 0 degrees of freedom."""
     if math.isinf(x):
         return float(x > 0)
+    if x * x < 1:  # by the middle: df / (df + x^2) would round to 1 and lose x
+        half = 0.5 * beta_cdf(0.5, df / 2, x * x / (df + x * x))
+        return 0.5 + half if x > 0 else 0.5 - half
     tail = 0.5 * beta_cdf(df / 2, 0.5, df / (df + x * x))
     return 1.0 - tail if x > 0 else tail
 

@@ -1,0 +1,212 @@
+"""The portable draws against a plain reading of the SPEC; intervals against the exact distribution, scipy and DuckDB."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+import warnings
+
+import duckdb
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from generator.stats.bootstrap import (
+    Interval,
+    Resamples,
+    Sample,
+    concept_counts,
+    expanded_tail,
+    one_attribute,
+    percentile_interval,
+    percentile_intervals,
+    ratio,
+    reflected,
+    round12,
+    rounded,
+    several_attributes,
+    sorted_quantile,
+)
+
+BANK = "ab" * 32
+
+
+def drawn_by_hand(bank: str, attribute: str, n: int, b: int) -> list[int]:
+    """Draw j of resample b, word for word as SPEC 5 puts it."""
+    found = []
+    for j in range(n):
+        digest = hashlib.sha256(f"{bank}|{attribute}|{n}|{b}|{j // 8}".encode()).digest()
+        word = int.from_bytes(digest[4 * (j % 8) : 4 * (j % 8) + 4], "big")
+        found.append(word * n // 2**32)
+    return found
+
+
+class TestConceptCounts:
+    @pytest.mark.parametrize("n", [1, 2, 8, 9, 10, 16, 33])
+    def test_are_those_of_the_contract(self, n):
+        counts = concept_counts(BANK, "age", n, 50)
+        for b in range(50):
+            assert counts[b].tolist() == np.bincount(drawn_by_hand(BANK, "age", n, b), minlength=n).tolist()
+
+    def test_each_resample_draws_n(self):
+        assert set(concept_counts(BANK, "gender", 16).sum(axis=1).tolist()) == {16}
+
+    def test_are_uint8_and_cannot_be_changed(self):
+        counts = concept_counts(BANK, "gender", 16)
+        assert counts.dtype == np.uint8
+        with pytest.raises(ValueError, match="read-only"):
+            counts[0, 0] = 1
+
+    def test_differ_by_bank_attribute_and_n(self):
+        base = concept_counts(BANK, "age", 16, 20)
+        assert not np.array_equal(base, concept_counts("cd" * 32, "age", 16, 20))
+        assert not np.array_equal(base, concept_counts(BANK, "gender", 16, 20))
+
+    def test_are_uniform(self):
+        # Chi-squared over 160,000 draws: a biased mapping would be far out.
+        totals = concept_counts(BANK, "age", 16).sum(axis=0, dtype=np.int64)
+        assert scipy.stats.chisquare(totals).pvalue > 1e-4
+
+
+class TestResamples:
+    def test_sums_are_exact_to_the_last_bit_in_any_order(self):
+        rng = np.random.default_rng(3)
+        counts, values = concept_counts(BANK, "age", 16, 400), rng.random((7, 16))
+        order = rng.permutation(16)
+        straight = Resamples.of(counts).sums(values)
+        turned = Resamples.of(counts[:, order]).sums(values[:, order])
+        alone = Resamples.of(counts).sums(values[3:4])
+        assert np.array_equal(straight, turned)
+        assert np.array_equal(straight[3:4], alone)
+
+    def test_sums_equal_the_plain_product(self):
+        counts, values = concept_counts(BANK, "age", 16, 400), np.random.default_rng(4).random((3, 16))
+        assert np.abs(Resamples.of(counts).sums(values) - values @ counts.T).max() < 1e-13
+
+    @given(hnp.arrays(np.float64, (2, 6), elements=st.floats(-1e3, 1e3)))
+    @settings(max_examples=50)
+    def test_the_grid_moves_no_sum_by_more_than_a_rounding(self, values):
+        counts = concept_counts(BANK, "age", 6, 30)
+        exact = [[math.fsum(v * c for v, c in zip(row, drawn, strict=True)) for drawn in counts] for row in values]
+        scale = max(1e-300, np.abs(values).max() * 6)
+        assert np.abs(Resamples.of(counts).sums(values) - exact).max() <= 4e-15 * scale
+
+    def test_kept_gives_the_others_weight_nothing(self):
+        counts = concept_counts(BANK, "age", 4, 30)
+        keep = np.array([True, False, True, True])
+        values = np.array([[1.0, 0.0, 0.5, 0.25]])
+        kept = Resamples.of(counts).kept(keep).sums(values[:, keep])
+        assert np.array_equal(kept, Resamples.of(counts).sums(values))
+
+
+class TestRounding:
+    def test_minus_zero_becomes_zero(self):
+        assert math.copysign(1, round12(-1e-17)) == 1
+        assert np.signbit(rounded(np.array([-1e-17]))).tolist() == [False]
+
+    def test_keeps_twelve_decimals(self):
+        assert round12(0.1234567890123456) == 0.123456789012
+
+
+class TestRatio:
+    def test_is_nan_where_nothing_was_counted(self):
+        assert np.isnan(ratio(np.array([0.0]), np.array([0.0]))).tolist() == [True]
+
+
+class TestSample:
+    def test_one_attribute(self):
+        assert one_attribute(16) == Sample(16, 15)
+
+    def test_several_take_the_smallest_n_and_all_degrees(self):
+        assert several_attributes([16, 15, 16]) == Sample(15, 44)
+
+    def test_tail_equals_its_formula(self):
+        expected = scipy.stats.norm.cdf(-math.sqrt(10 / 9) * scipy.stats.t.ppf(0.975, 9))
+        assert expanded_tail(10, 9) == pytest.approx(expected, rel=1e-11)
+
+
+class TestSortedQuantile:
+    @given(hnp.arrays(np.float64, st.integers(1, 60), elements=st.floats(-5, 5)), st.floats(0, 1))
+    def test_equals_numpy_type_7(self, values, p):
+        ordered = np.sort(values)
+        assert sorted_quantile(ordered, p) == pytest.approx(np.quantile(values, p), abs=1e-12)
+
+    @pytest.mark.parametrize("p", [0.0, 0.00855, 0.0137, 0.5, 0.9863, 1.0])
+    def test_equals_duckdb(self, p):
+        values = np.random.default_rng(5).random(997)
+        query = f"select quantile_cont(x, {p}::double) from (select unnest(?) as x)"
+        ((found,),) = duckdb.execute(query, [values.tolist()]).fetchall()
+        assert sorted_quantile(np.sort(values), p) == pytest.approx(found, abs=1e-12)
+
+
+class TestPercentileInterval:
+    def test_below_two_concepts_there_is_none(self):
+        found = percentile_interval(np.arange(100.0), one_attribute(1))
+        assert math.isnan(found.low)
+        assert math.isnan(found.high)
+        assert math.isnan(found.tail)
+
+    def test_replicates_without_a_value_are_dropped(self):
+        values = np.linspace(0, 1, 1000)
+        some = np.concatenate([values, np.full(10, np.nan)])
+        found, plain = (percentile_interval(v, one_attribute(10)) for v in (some, values))
+        assert (found.low, found.high) == (plain.low, plain.high)
+
+    @pytest.mark.parametrize(("missing", "unstable"), [(10, False), (11, True)])
+    def test_above_one_per_cent_without_a_value_it_is_unstable(self, missing, unstable):
+        values = np.concatenate([np.linspace(0, 1, 1000 - missing), np.full(missing, np.nan)])
+        assert percentile_interval(values, one_attribute(10)).unstable is unstable
+
+    def test_rows_do_not_touch_each_other(self):
+        draws = np.random.default_rng(6).random((3, 500))
+        draws[1, :50] = np.nan
+        samples = [one_attribute(16), one_attribute(9), one_attribute(12)]
+        together = percentile_intervals(draws, samples)
+        assert together == [percentile_interval(d, s) for d, s in zip(draws, samples, strict=True)]
+
+    def test_equals_the_exact_bootstrap_distribution(self):
+        # Five concepts: all 5^5 resamples are equally likely, so the distribution of the mean can be listed whole.
+        values = np.array([0.0, 0.1, 0.15, 0.4, 0.9])
+        exact = np.sort([np.mean(drawn) for drawn in itertools.product(values, repeat=5)])
+        sample = one_attribute(5)
+        counts = Resamples.of(concept_counts(BANK, "age", 5))
+        found = percentile_interval((counts.sums(values[None]) / 5)[0], sample)
+        # Within the Monte Carlo error of 10,000 draws: four standard errors of the tail's share, as quantiles.
+        error = 4 * math.sqrt(sample.tail * (1 - sample.tail) / 10_000)
+        for end, p in ((found.low, sample.tail), (found.high, 1 - sample.tail)):
+            lower, upper = np.quantile(exact, [max(0, p - error), min(1, p + error)])
+            assert lower - 1e-12 <= end <= upper + 1e-12
+
+    def test_equals_scipy_at_the_same_level(self):
+        values = np.random.default_rng(7).beta(1, 6, 16)
+        sample = one_attribute(16)
+        counts = Resamples.of(concept_counts(BANK, "age", 16))
+        found = percentile_interval((counts.sums(values[None]) / 16)[0], sample)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            theirs = scipy.stats.bootstrap(
+                (values,), np.mean, confidence_level=1 - 2 * sample.tail, n_resamples=40_000, method="percentile",
+                rng=np.random.default_rng(8),
+            ).confidence_interval  # fmt: skip
+        spread = values.std() / 4
+        assert found.low == pytest.approx(theirs.low, abs=0.08 * spread)
+        assert found.high == pytest.approx(theirs.high, abs=0.08 * spread)
+
+
+class TestMapped:
+    def test_turns_the_ends_with_a_negative_scale(self):
+        assert Interval(0.1, 0.3, 0.01).mapped(-100, 100) == Interval(70.0, 90.0, 0.01)
+
+
+class TestReflected:
+    def test_reflects_at_the_estimate(self):
+        found = reflected(0.3, Interval(0.25, 0.5, 0.01))
+        assert (found.low, found.high) == pytest.approx((0.1, 0.35))
+
+    def test_is_clipped_to_0_and_1(self):
+        found = reflected(0.1, Interval(0.0, 0.5, 0.01))
+        assert (found.low, found.high) == pytest.approx((0.0, 0.2))
