@@ -34,10 +34,9 @@ BANK_FOLDER = Path("content/bank")
 
 
 class BankEntry(Frozen):
-    """`bank.toml`; `draft` waives the quotas while a bank is being written."""
+    """`bank.toml`."""
 
     version: str
-    draft: bool = False
 
 
 class GroupEntry(Frozen):
@@ -219,5 +218,5 @@ def read_bank_folder(folder: Path = BANK_FOLDER) -> Bank:
         concepts=tuple(item.concept for item in concepts),
         rubrics=tuple(_rubric(entry) for entry in rubrics.rubric),
     )
-    raise_faults([*reader.faults, *bank_faults(bank, concepts, folder, quotas=not head.draft)])
+    raise_faults([*reader.faults, *bank_faults(bank, concepts, folder)])
     return bank

@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 from generator.schema.bank import (
@@ -26,9 +25,9 @@ from generator.schema.bank import (
     Group,
     Rubric,
     group_np,
-    with_article,
 )
 from generator.schema.names import item_id_fault
+from harness.bank_words import article_fault, cue_faults
 
 QUOTA = {
     "demographic": {"stance": 5, "allocation": 4, "refusal": 3, "regard": 2, "capability": 2},
@@ -61,7 +60,7 @@ class Sourced:
     concept: Concept
 
 
-def bank_faults(bank: Bank, concepts: Iterable[Sourced], folder: Path, *, quotas: bool) -> list[str]:
+def bank_faults(bank: Bank, concepts: Iterable[Sourced], folder: Path) -> list[str]:
     """Return every fault of a bank, in the order of its files."""
     sourced = list(concepts)
     faults = []
@@ -72,7 +71,7 @@ def bank_faults(bank: Bank, concepts: Iterable[Sourced], folder: Path, *, quotas
     faults += _repeated((item.concept.id for item in sourced), f"{folder / 'concepts'}: concept id")
     for item in sourced:
         faults += [f"{item.file}: concept {item.concept.id}: {fault}" for fault in concept_faults(item.concept, bank)]
-    return faults + (_quota_faults(bank, folder) if quotas else [])
+    return faults + _quota_faults(bank, folder)
 
 
 def _repeated(ids: Iterable[str], what: str) -> list[str]:
@@ -135,27 +134,6 @@ def _np_faults(group: Group) -> Iterator[str]:
         np = group_np(group, "person")
         if fault := article_fault(np):
             yield f"np {group.np!r}: {fault}"
-
-
-def article_fault(text: str) -> str | None:
-    """Say where a text has `a` for `an` or the other way round, or None; figures and capitals are read aloud."""
-    for match in re.finditer(r"\b([Aa]n?) ([A-Za-z0-9][\w.'’-]*)", text):
-        article, word = match.groups()
-        if article.lower() != _article(word):
-            return f"write {_article(word)!r}, not {article!r}, before {word!r}"
-    return None
-
-
-def _article(word: str) -> str:
-    if re.match(r"8|1[18](?!\d)", word):
-        return "an"
-    if re.match(r"\d|U\.S|US\b|UN\b", word):
-        return "a"
-    if re.match(r"[FHLMNRSX](?:-?\d|\.|[A-Z]+\b|-)", word):  # letters said by name: an H-1B, an MRI
-        return "an"
-    if re.match(r"(?i)us[aeiu]|uni(?!n)|uti|one\b|once\b|eu", word):  # a usual line
-        return "a"
-    return with_article(word).split(" ", 1)[0]
 
 
 # Rubrics
@@ -228,21 +206,6 @@ def template_faults(template: str) -> Iterator[str]:
         yield f"has {words} words, must have {WORDS[0]} to {WORDS[1]}"
     for match in _GENDERED.finditer(template):
         yield f"holds {match.group()!r}, which fits some groups only; repeat the role noun"
-
-
-def cue_faults(text: str, attribute: Attribute) -> Iterator[str]:
-    """Yield each label or mask term of the attribute that a template or noun holds (SPEC 1)."""
-    for group in attribute.groups:
-        for match in cue_pattern((group.label, *group.mask_terms)).finditer(text.replace(SLOT, " ")):
-            yield f"holds {match.group()!r}, a label or mask term of group {group.id}"
-
-
-@lru_cache(maxsize=256)
-def cue_pattern(terms: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern of whole words, longest term first; hyphens match spaces, a plural s is included."""
-    ordered = sorted(set(terms), key=lambda term: (-len(term), term))
-    bodies = (r"[\s\-‐-―]+".join(re.escape(part) for part in re.split(r"[\s\-‐-―]+", t)) for t in ordered)
-    return re.compile(rf"(?i)(?<!\w)(?:{'|'.join(bodies)})(?:s|['’]s?)?(?!\w)")
 
 
 def _reading_faults(template: str, concept: Concept, attribute: Attribute) -> Iterator[str]:
