@@ -98,11 +98,14 @@ def replace_file(path: Path, data: bytes) -> None:
     """Write a file whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     half = path.with_name(f".{path.name}.part")
-    with half.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    half.replace(path)
+    try:
+        with half.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        half.replace(path)
+    finally:
+        half.unlink(missing_ok=True)
 
 
 class ReceiptsWriter:
