@@ -25,7 +25,7 @@ from generator.vote_checks import check_votes
 
 BoolArray = npt.NDArray[np.bool_]
 SHOWN_ROWS = 3
-_SAID = 60
+_SAID = 64
 
 
 @dataclass

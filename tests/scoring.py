@@ -12,7 +12,7 @@ CODES = {"refused": REFUSED, "contested": CONTESTED, "error": ERROR, "absent": A
 
 
 def make_rows_of(values: Any, *, polarity: Any = None, **changes: Any) -> Rows:
-    """Rows from nested lists (concepts, framings, groups, repeats) of values in [0, 1] or the name of another status."""
+    """Rows from nested lists (concepts, framings, groups, repeats) of values in [0, 1] or names of other statuses."""
     given = np.array(values, dtype=object)
     status = np.array([CODES.get(v, SCORED) if isinstance(v, str) else SCORED for v in given.ravel()], np.int8)
     status = status.reshape(given.shape)

@@ -1,4 +1,4 @@
-"""The portable draws against a plain reading of the SPEC; intervals against the exact distribution, scipy and DuckDB."""
+"""Portable draws against a plain reading of the SPEC; intervals against the exact distribution, scipy and DuckDB."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Disparity, gap, lean, cross-fit and role reversal against plain loops written from the SPEC, and against their laws."""
+"""Disparity, gap, lean, cross-fit and role reversal against plain loops from the SPEC, and against their laws."""
 
 from __future__ import annotations
 

@@ -42,8 +42,8 @@ STATISTICS = (
     "refusal_agreement",
 )
 WARNING = (
-    "Passes by PABAK alone: kappa is undefined or its interval does not lie above 0, so two judges who cannot tell the labels apart "
-    "would reach this as well."
+    "Passes by PABAK alone: kappa is undefined or its interval does not lie above 0, so two judges who cannot tell the "
+    "labels apart would reach this as well."
 )
 
 
