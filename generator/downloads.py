@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from generator import citation, croissant, datapackage, dictionary, every_eval
-from generator.datafiles import DataFile, TableFile, sha256sums, weight_columns, write_bytes, write_table
+from generator.datafiles import SIZE_LIMIT, DataFile, TableFile, sha256sums, weight_columns, write_bytes, write_table
 from generator.redactions import Redacted
 from generator.schema.canonical import sha256_hex
 from generator.schema.columns import RECEIPT_COLUMNS
@@ -91,7 +91,7 @@ def file_notes(edition: Edition) -> dict[str, str]:
 
 def _write_table(edition: Edition, folder: Path, name: str) -> tuple[DataFile, ...]:
     item = TableFile(name, dictionary.TABLE_NOTES[name], TABLES[name], edition.scored.tables[name], name)
-    return write_table(folder, item, {**file_notes(edition), "table": name})
+    return write_table(folder, item, {**file_notes(edition), "table": name}, limit=SIZE_LIMIT)
 
 
 def _write_receipts(edition: Edition, folder: Path, model: str) -> tuple[tuple[DataFile, ...], ReceiptsEntry]:
@@ -106,7 +106,7 @@ def _write_receipts(edition: Edition, folder: Path, model: str) -> tuple[tuple[D
         name, f"Every response of {model} with its votes.", RECEIPT_COLUMNS, edition.redactions.apply(shard), "receipts"
     )
     notes = {**file_notes(edition), "table": "receipts", "model": model}
-    files = write_table(folder, item, notes, parquet=keep)
+    files = write_table(folder, item, notes, parquet=keep, limit=SIZE_LIMIT)
     digest = sha256_hex(original)
     names = tuple(f.name for f in files if f.ending == "parquet")
     unchanged = [f.sha256 for f in files if f.ending == "parquet"] == [digest]

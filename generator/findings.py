@@ -38,7 +38,11 @@ class Findings:
         self.mismatches.append(Mismatch(file, key, shown(published), shown(recomputed)))
 
     def compare(self, file: str, key: str, published: Any, recomputed: Any, *, what: str = "values") -> None:
-        """Count one value and record it when the two differ."""
+        """Count one value and record it when the two differ; of two objects, each member that differs."""
+        if isinstance(published, dict) and isinstance(recomputed, dict):
+            for name in sorted(published.keys() | recomputed.keys()):
+                self.compare(file, f"{key}.{name}", published.get(name), recomputed.get(name), what=what)
+            return
         self.checked[what] += 1
         if differs(published, recomputed):
             self.add(file, key, published, recomputed)

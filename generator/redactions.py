@@ -36,6 +36,11 @@ def _iso(value: Any) -> Any:
     return value.isoformat() if isinstance(value, dt.date) and not isinstance(value, dt.datetime) else value
 
 
+def withdrawn_text(reason: str, date: str) -> str:
+    """Return what stands in the place of a withdrawn text."""
+    return f"[Withdrawn by the publisher on {date}: {reason}]"
+
+
 class Redaction(Frozen):
     """One withdrawn response."""
 
@@ -47,7 +52,7 @@ class Redaction(Frozen):
     @property
     def text(self) -> str:
         """What stands in the response's place."""
-        return f"[Withdrawn by the publisher on {self.date}: {self.reason}]"
+        return withdrawn_text(self.reason, self.date)
 
 
 class _RedactionFile(Frozen):

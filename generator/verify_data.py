@@ -21,14 +21,16 @@ import pyarrow.parquet as pq
 from generator.datafiles import weight_columns
 from generator.downloads import MANIFEST, SUMS
 from generator.findings import ABSENT, Findings
+from generator.redactions import withdrawn_text
 from generator.render import TABLE_KEYS
 from generator.schema.canonical import sha256_hex
 from generator.schema.columns import RECEIPT_COLUMNS
-from generator.schema.errors import InputError
+from generator.schema.errors import CheckError, InputError
 from generator.schema.names import shard_name
 from generator.schema.tables import RUN_WIDE, TABLES
 from generator.scores import Scored, score_run
 from generator.shards import Run, load_run
+from generator.standing import standing_of
 from generator.verify_hashes import (
     RUN_MANIFEST,
     check_manifest_files,
@@ -72,6 +74,7 @@ def verify_data(folder: Path) -> tuple[Findings, Recomputed | None]:
         _collect(lambda: check_weights(folder, found[0], findings), folder, findings)
         _collect(lambda: check_summary(folder, found[0], findings), folder, findings)
     _collect(lambda: check_receipts_csv(folder, findings), folder, findings)
+    _collect(lambda: check_redactions(folder, findings), folder, findings)
     return findings, found[0] if found else None
 
 
@@ -96,9 +99,9 @@ def recompute(folder: Path) -> Recomputed:
         place = Path(temporary) / folder.resolve().name
         try:
             run = load_run(lay_out(folder, manifest, place))
+            return Recomputed(run, score_run(run, withheld=withheld, resamples=resamples))
         except InputError as error:
             raise InputError(*(_named(line, place) for line in error.faults)) from None
-        return Recomputed(run, score_run(run, withheld=withheld, resamples=resamples))
 
 
 def _named(line: str, place: Path) -> str:
@@ -169,7 +172,8 @@ def check_tables(folder: Path, recomputed: Recomputed, findings: Findings) -> No
         before = len(findings.mismatches)
         label = files[0] if len(files) == 1 else f"{table}__*.parquet"
         published = pa.concat_tables([part.replace_schema_metadata(None) for part in parts])
-        check_table(label, published, recomputed.scored.tables[table], columns, TABLE_KEYS[table], findings)
+        right = recomputed.scored.tables[table]
+        check_table(label, published, right, columns, findings, keys=TABLE_KEYS[table], ordered=len(files) == 1)
         if any(m.key == "columns" for m in findings.mismatches[before:]):
             continue
         for name, part in zip(files, parts, strict=True):
@@ -214,11 +218,46 @@ def check_summary(folder: Path, recomputed: Recomputed, findings: Findings) -> N
     manifest, scored = read_json(folder / MANIFEST), recomputed.scored
     findings.compare(MANIFEST, "mean_band", manifest.get("mean_band"), json.loads(json.dumps(scored.mean_band)))
     findings.compare(MANIFEST, "audit", manifest.get("audit"), scored.tables["audit_summary"].to_pylist())
+    check_standing(manifest, recomputed, findings)
     rows = _gates(scored.tables["agreement"].to_pylist())
     told = {str(g.get("rubric")): g for g in entries(manifest.get("gate"), f"{MANIFEST}: gate")}
     for rubric, row in rows.items():
         for key, value in told.get(rubric, {"gate": ABSENT}).items():
             findings.compare(MANIFEST, f"gate|{rubric}|{key}", value, row.get(key))
+
+
+def check_standing(manifest: dict[str, Any], recomputed: Recomputed, findings: Findings) -> None:
+    """Hold the publication's standing, its reasons and what it withholds against what the run comes to."""
+    state, withheld = manifest.get("standing"), sorted(recomputed.scored.withheld)
+    try:
+        right = standing_of(
+            recomputed.run, recomputed.scored, preview=state == "preview", withhold=bool(manifest.get("withheld"))
+        )
+    except CheckError as error:
+        findings.add(MANIFEST, "standing", state, f"not publishable: {error.findings[0]}")
+        return
+    findings.compare(MANIFEST, "standing", state, right.state)
+    findings.compare(MANIFEST, "reasons", manifest.get("reasons"), list(right.reasons))
+    findings.compare(MANIFEST, "withheld", manifest.get("withheld"), withheld)
+    if right.withheld != recomputed.scored.withheld:
+        findings.add(MANIFEST, "withheld", ", ".join(withheld), ", ".join(sorted(right.withheld)))
+
+
+def check_redactions(folder: Path, findings: Findings) -> None:
+    """Hold every withdrawn response against its stated reason; a shard written anew needs a reason to be so."""
+    manifest, simulated = read_json(folder / MANIFEST), read_json(folder / RUN_MANIFEST).get("kind") == "simulated"
+    for entry in entries(manifest.get("receipts"), f"{MANIFEST}: receipts"):
+        excused = simulated or entry.get("redactions") or len(entry.get("files", ())) > 1
+        if not entry.get("unchanged") and not excused:
+            findings.add(MANIFEST, f"receipts[{entry.get('model')}].unchanged", False, "nothing that would change it")
+        wanted = {r["receipt_id"]: withdrawn_text(r["reason"], r["date"]) for r in entry.get("redactions", ())}
+        for name in entry.get("files", ()) if wanted else ():
+            table = read_table(folder / str(name))
+            for receipt, text in zip(table["receipt_id"].to_pylist(), table["response"].to_pylist(), strict=True):
+                if receipt in wanted:
+                    findings.compare(str(name), f"{receipt}|response", text, wanted.pop(receipt))
+        for receipt in wanted:
+            findings.add(MANIFEST, f"redactions[{receipt}]", "listed", ABSENT)
 
 
 def _gates(rows: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:

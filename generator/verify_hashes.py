@@ -24,7 +24,7 @@ def safe_name(name: str) -> bool:
     """Tell whether a name from SHA256SUMS stays below its folder and can be part of an address."""
     path = PurePosixPath(name)
     odd = "\\" in name or ":" in name or name != str(path) or not name.isprintable()
-    return bool(name) and not odd and not path.is_absolute() and ".." not in path.parts
+    return bool(path.parts) and not odd and not path.is_absolute() and ".." not in path.parts
 
 
 def read_sums(text: str, where: str) -> dict[str, str]:

@@ -27,6 +27,6 @@ def check_run_tables(folder: Path, scored: Scored, findings: Findings) -> None:
             continue
         label = f"{SCORES_FOLDER}/{name}"
         before = len(findings.mismatches)
-        check_table(f"{label}.parquet", published, scored.tables[name], columns, TABLE_KEYS[name], findings)
+        check_table(f"{label}.parquet", published, scored.tables[name], columns, findings, keys=TABLE_KEYS[name])
         if not any(m.key == "columns" for m in findings.mismatches[before:]):
             check_csv(path.with_suffix(".csv"), f"{label}.csv", published, columns, findings)

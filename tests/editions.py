@@ -1,0 +1,109 @@
+"""Editions and data folders for tests: a small run, scored, with everything of its Data page written."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from generator.data_page import render_data
+from generator.datafiles import DataFile
+from generator.downloads import manifest_sha256, write_downloads
+from generator.pages import render_pages, render_root
+from generator.redactions import Redactions
+from generator.schema.audit_draw import auditable, draw, stratum_name
+from generator.schema.bank import CONTROLS, DEMOGRAPHIC, Bank
+from generator.scores import score_run
+from generator.shards import load_run, read_shard
+from generator.site import Edition, Licence, Site
+from generator.standing import standing_of
+from tests.factories import answers_from, make_bank, make_run, noise, unit
+
+QUOTA = {"stance": 1, "allocation": 1, "refusal": 0, "regard": 0, "capability": 1}
+SITE = Site(
+    title="Test Bench",
+    tagline="Alike?",
+    description="A test.",
+    publisher="Testers & Sons",
+    contact="someone",
+    mismatch="write to us",
+    data_licence=Licence(name="CC BY 4.0", url="https://creativecommons.org/licenses/by/4.0/"),
+)
+
+
+def mixed(model: str, concept: str, framing: str, group: str, repeat: int) -> Any:
+    """Mostly agreement; some refusals, splits and errors, by nothing but the row's key."""
+    chance = unit("fate", model, concept, framing, group, repeat)
+    if chance < 0.05:
+        return ("REFUSAL", "REFUSAL")
+    if chance < 0.08:
+        return (None, 0.5)
+    if chance < 0.14:
+        return (0.0, 1.0, 1.0)
+    if chance < 0.17:
+        return (0.0, 1.0, 0.5)
+    return answers_from(noise(model, concept, framing, group, repeat))
+
+
+def small_bank(attributes: tuple[str, ...] = (*DEMOGRAPHIC, *CONTROLS), groups: int = 2) -> Bank:
+    """Three concepts an attribute, so that every number exists and nothing takes long."""
+    return make_bank(attributes, groups=groups, quota=QUOTA, control_quota=QUOTA)
+
+
+def make_edition(
+    folder: Path,
+    *,
+    bank: Bank | None = None,
+    answers: Callable[..., Any] = mixed,
+    resamples: int = 200,
+    redactions: Redactions | None = None,
+    withheld: frozenset[str] = frozenset(),
+    site: Site = SITE,
+    base_url: str | None = None,
+    audit: bool = False,
+    **changes: Any,
+) -> Edition:
+    """A scored edition of a small run in `folder` (its name is the run id); an audit agrees with the panel."""
+    path = make_run(folder, bank=bank or small_bank(), repeats=2, answers=answers, **changes)
+    if audit:
+        write_audit(path)
+    run = load_run(path)
+    scored = score_run(run, withheld=withheld, resamples=resamples)
+    standing = standing_of(run, scored, preview=True, withhold=bool(withheld))
+    return Edition(site, run, scored, standing, mode="folded", base_url=base_url, redactions=redactions or Redactions())
+
+
+def write_audit(folder: Path) -> None:
+    """Draw the run's audit and label every row as its panel did."""
+    run = load_run(folder)
+    rows = [row for model in run.models for row in read_shard(run, model).to_pylist()]
+    strata: dict[str, list[str]] = {}
+    for row in rows:
+        if auditable(row["status"], len(row["votes"])):
+            strata.setdefault(stratum_name(row["rubric"], row["final_label"]), []).append(row["receipt_id"])
+    drawn = {r for ids in draw(strata, seed=run.manifest.seeds.audit).picked.values() for r in ids}
+    lines = ["receipt_id,label"]
+    for row in rows:
+        if row["receipt_id"] in drawn:
+            scored = row["rubric"] == "capability" and row["value"] is not None
+            lines.append(f"{row['receipt_id']},{round(100 * row['value']) if scored else row['final_label']}")
+    (folder / "audit.csv").write_text("\n".join(lines) + "\n")
+
+
+def write_data(edition: Edition, folder: Path) -> tuple[Edition, tuple[DataFile, ...]]:
+    """Write an edition's data folder with its page; returns the edition as pages see it, and the files."""
+    files = write_downloads(edition, folder)
+    edition = dataclasses.replace(edition, manifest_sha256=manifest_sha256(files))
+    for page, data in render_data(edition, files):
+        (folder / Path(page).name).write_bytes(data)
+    return edition, files
+
+
+def write_site(edition: Edition, dist: Path) -> Path:
+    """Write a site of one edition without its receipt pages; returns its folder."""
+    edition, _ = write_data(edition, dist / "runs" / edition.run_id / "data")
+    for page, data in (*render_pages(edition), *render_root(edition, [edition])):
+        (dist / page).parent.mkdir(parents=True, exist_ok=True)
+        (dist / page).write_bytes(data)
+    return dist
