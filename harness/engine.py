@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
+from generator.schema.errors import ToolError
 from harness.batches import BatchLane
 from harness.budget import Ledger
 from harness.cache import Cache
@@ -28,7 +30,7 @@ from harness.outcome import Outcome, Watch
 from harness.plan import Callee, Plan
 from harness.writer import Books, Writer
 
-GRACE = 0.5  # seconds that calls in flight get, after a stop, to come home
+GRACE = 0.5  # seconds that calls in flight get, after Ctrl-C, to come home
 _LOOKUP = 2_000
 
 Endpoints = Mapping[str, Endpoint | BatchEndpoint]
@@ -43,9 +45,15 @@ class Engine:
     def run(self, calls: Iterable[Call], *, watch: Watch | None = None, keep: bool = True) -> Outcome:
         """Run all calls to an end, a cap, a stop or Ctrl-C; never raises for what an endpoint does.
 
-        With `keep=False` answers are stored and counted but not returned.
+        With `keep=False` answers are stored and counted but not returned. Raises ToolError when the disk fails.
         """
-        return asyncio.run(self._run(list(calls), Outcome(keep=keep), watch or (lambda _: None)))
+        try:
+            return asyncio.run(self._run(list(calls), Outcome(keep=keep), watch or (lambda _: None)))
+        except sqlite3.Error as error:
+            raise ToolError(
+                f"{self._cache.path} or {self._ledger.path}: cannot be written: {error}; what was counted is safe:"
+                " make room on the disk and run again"
+            ) from None
 
     async def _run(self, calls: list[Call], outcome: Outcome, watch: Watch) -> Outcome:
         def tell() -> None:
@@ -112,9 +120,9 @@ class Engine:
 
 
 async def _until_done(tasks: list[asyncio.Task[None]], outcome: Outcome, tell: Callable[[], None]) -> None:
-    """Wait for the workers; after a stop they get a moment to bring home what is in flight."""
+    """Wait for the workers. A stage that stops itself brings home what is in flight; after Ctrl-C there is a moment."""
     pending = set(tasks)
-    while pending and not outcome.halted:
+    while pending and not outcome.interrupted:
         done, pending = await asyncio.wait(pending, timeout=0.1, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             task.result()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from harness.budget import Refusal, worst_case
 from harness.cache import Entry
-from harness.calls import TRIES, Answer, Call, CallError, Endpoint, EndpointError
+from harness.calls import TRIES, Answer, Call, CallError, Endpoint, EndpointError, Request
 from harness.outcome import Outcome
 from harness.plan import Callee, EndpointPlan
 from harness.retry import FAILURES_IN_A_ROW, Health, Patience
@@ -18,13 +18,14 @@ from harness.writer import Writer
 
 @dataclass
 class _Progress:
-    """One call on its way: what it has cost so far in picodollars, its attempts, when it began."""
+    """One call on its way: when it began, its cost so far in picodollars, its attempts, the wait before the next."""
 
     call: Call
     began: float
     spent: int = 0
     attempts: int = 0
     try_: int = 0
+    wait: float = 0.0
 
 
 class NetworkLane:
@@ -57,32 +58,41 @@ class NetworkLane:
 
     async def _call(self, call: Call) -> None:
         progress = _Progress(call, asyncio.get_running_loop().time())
-        while True:
-            await self._health.quiet()
+        over = False
+        while not over:
+            await self._health.pause(progress.wait, self._stopped)
             request = replace(call.request, try_=progress.try_)
             amount = worst_case(request, self._callee(call).prices)
             entry = await self._writer.reserve(call, amount)
             if isinstance(entry, Refusal):
                 self._outcome.leave(call, entry.account)
                 return
-            progress.attempts += 1
-            self._outcome.tally.attempts += 1
-            try:
-                answer = await self._endpoint.complete(request)
-            except asyncio.CancelledError:
-                self._writer.drop(entry, None)
-                raise
-            except EndpointError as error:
+            if self._stopped():
                 await self._writer.write(entry=entry, cost=0)
-                self._outcome.stop(f"{call.request.model} at endpoint {self._name}: {error}")
                 self._outcome.leave(call)
                 return
-            except CallError as error:
-                if not await self._failed(progress, entry, amount, error):
-                    return
-                continue
-            if await self._answered(progress, entry, amount, answer):
-                return
+            over = await self._attempt(progress, request, entry, amount)
+
+    def _stopped(self) -> bool:
+        return self._outcome.halted
+
+    async def _attempt(self, progress: _Progress, request: Request, entry: int, amount: int) -> bool:
+        """Make one attempt and book it; returns whether the call is over."""
+        progress.attempts += 1
+        self._outcome.tally.attempts += 1
+        try:
+            answer = await self._endpoint.complete(request)
+        except asyncio.CancelledError:
+            self._writer.drop(entry, None)
+            raise
+        except EndpointError as error:
+            await self._writer.write(entry=entry, cost=0)
+            self._outcome.stop(f"{request.model} at endpoint {self._name}: {error}")
+            self._outcome.leave(progress.call)
+            return True
+        except CallError as error:
+            return await self._failed(progress, entry, amount, error)
+        return await self._answered(progress, entry, amount, answer)
 
     async def _answered(self, progress: _Progress, entry: int, amount: int, answer: Answer) -> bool:
         """Book an answer and store it when it is final; returns whether the call is over."""
@@ -95,7 +105,8 @@ class NetworkLane:
         final = final_answer(call, answer, progress.try_, progress.spent)
         if final is None:
             await self._writer.write(entry=entry, cost=cost)
-            return self._outcome.halted
+            progress.wait = 0.0
+            return False
         stored = Entry(call.key, call.role, call.request.model, final, self._writer.books.ticket(entry), cost)
         others = await self._writer.write(entry=entry, cost=cost, answer=stored)
         self._health.failures = 0
@@ -103,7 +114,7 @@ class NetworkLane:
         return True
 
     async def _failed(self, progress: _Progress, entry: int, amount: int, error: CallError) -> bool:
-        """Book a failed attempt; waits and returns True when another may be made."""
+        """Book a failed attempt; returns whether the call is over, or else has its wait set."""
         call = progress.call
         cost = {"none": 0, "unknown": None}[error.billed] if isinstance(error.billed, str) else error.billed
         progress.spent += amount if cost is None else cost
@@ -111,10 +122,10 @@ class NetworkLane:
         if wait is None:
             await self._writer.write(entry=entry, cost=cost, failure=(call.key, error.code))
             self._gave_up(call, error)
-            return False
+            return True
         await self._writer.write(entry=entry, cost=cost)
-        await asyncio.sleep(wait)
-        return True
+        progress.wait = wait
+        return False
 
     def _gave_up(self, call: Call, error: CallError) -> None:
         self._outcome.fail(call.key, error.code)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 SIMULATED = "simulated"
 RESERVED_PARAMS = ("messages", "model", "n", "provider", "response_format", "stream", "tools", "tool_choice")
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_HEADER = re.compile(r"[A-Za-z0-9-]+")
 _RESERVED_HEADERS = {"authorization", "content-length", "content-type", "host"}
 
 
@@ -123,7 +124,8 @@ def _endpoint_faults(name: str, endpoint: EndpointPlan) -> Iterator[str]:
         port_is_fine = url.port is None or url.port > 0
     except ValueError:
         url, port_is_fine = urlsplit(""), False
-    if url.scheme not in ("http", "https") or not url.hostname or not port_is_fine:
+    plain = endpoint.base_url.isascii() and endpoint.base_url.isprintable() and " " not in endpoint.base_url
+    if url.scheme not in ("http", "https") or not url.hostname or not port_is_fine or not plain:
         yield f"{place}.base_url: {endpoint.base_url!r} is no http or https address, such as https://host/v1"
     if url.username or url.password or url.query or url.fragment:
         yield f"{place}.base_url: leave out user, password, ? and #: it is published; a key belongs into key_env"
@@ -133,9 +135,11 @@ def _endpoint_faults(name: str, endpoint: EndpointPlan) -> Iterator[str]:
         yield f"{place}.params: 'max_tokens' is missing; no spend cap holds at an endpoint that cannot be told it"
     for param in sorted(set(endpoint.params) & set(RESERVED_PARAMS)):
         yield f"{place}.params: {param!r} is set by the harness; leave it out"
-    for header in endpoint.headers:
+    for header, value in endpoint.headers.items():
         if header.lower() in _RESERVED_HEADERS:
             yield f"{place}.headers: {header!r} is set by the harness; leave it out"
+        elif _HEADER.fullmatch(header) is None or not (value.isascii() and value.isprintable()):
+            yield f"{place}.headers: {header!r}: {value!r} is no header that can be sent; use printable ASCII"
 
 
 def _callee_faults(plan: Plan, place: str, callee: Callee) -> Iterator[str]:

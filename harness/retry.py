@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 LONGEST_BACKOFF = 30.0
+LOOK_UP = 0.1  # seconds between looks at whether the stage was stopped meanwhile
 FAILURES_IN_A_ROW = 20  # calls that fail for good, one after another, before the stage stops instead of going on
 
 
@@ -46,7 +48,12 @@ class Health:
             self.quiet_until = max(self.quiet_until, now + retry_after)
         return wait if now + wait - began <= self.patience.total_wait else None
 
-    async def quiet(self) -> None:
-        """Wait until the endpoint may be asked again: a Retry-After holds for every call to it."""
-        while (wait := self.quiet_until - asyncio.get_running_loop().time()) > 0:
-            await asyncio.sleep(wait)
+    async def pause(self, seconds: float, stopped: Callable[[], bool]) -> None:
+        """Wait these seconds, and as long as the endpoint wants peace: a Retry-After holds for every call to it.
+
+        Ends early when the stage is stopped.
+        """
+        clock = asyncio.get_running_loop().time
+        until = clock() + seconds
+        while (wait := max(until, self.quiet_until) - clock()) > 0 and not stopped():
+            await asyncio.sleep(min(wait, LOOK_UP))

@@ -11,7 +11,6 @@ import asyncio
 from collections import Counter
 from dataclasses import dataclass, field
 
-from generator.schema.errors import ToolError
 from harness.budget import RUN_ACCOUNT, Ledger, Refusal, account_of
 from harness.cache import Cache, Entry
 from harness.calls import Answer, Call
@@ -131,7 +130,7 @@ class Writer:
         except Exception as error:
             for future in futures:
                 if not future.done():
-                    future.set_exception(_disk_error(error))
+                    future.set_exception(error)
             return
         for done in written:
             if not done.done():
@@ -141,7 +140,3 @@ class Writer:
         if written:
             self._settled.set()
             self._settled = asyncio.Event()
-
-
-def _disk_error(error: Exception) -> Exception:
-    return ToolError(f"cannot write cache or ledger: {error}; nothing counted is lost: free the disk and run again")

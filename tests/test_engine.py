@@ -11,6 +11,7 @@ import pytest
 
 from generator.schema.bank import Bank
 from generator.schema.canonical import sha256_hex
+from generator.schema.errors import ToolError
 from harness.budget import Book, Ledger, caps_of, picodollars, worst_case
 from harness.cache import Cache
 from harness.calls import Answer, Call, Message, Request
@@ -286,6 +287,35 @@ class TestStops:
         with ScriptedServer(lambda _, n: Reply(body=chat()) if n % 10 == 9 else Reply(404)) as server:
             outcome = live_run(tmp_path, bank, server.url, local={"concurrency": 1})(calls(60))
         assert (outcome.stopped, outcome.tally.failed, outcome.tally.asked) == (None, 54, 6)
+
+    def test_a_stage_that_stops_itself_brings_home_what_is_in_flight(self, tmp_path: Path, bank: Bank) -> None:
+        """The first call is refused for want of credit while three others, paid already, take another second."""
+        arrived = threading.Barrier(4)
+
+        def script(*_: Any) -> Reply:
+            refused = arrived.wait(10) == 0
+            return Reply(402) if refused else Reply(body=chat(), delay=1.0)
+
+        with ScriptedServer(script) as server:
+            run = live_run(tmp_path, bank, server.url)
+            outcome = run(calls(9))
+        assert "no credit left" in str(outcome.stopped)
+        assert (len(outcome.answers), len(outcome.left), run.book()) == (3, 6, Book(settled=3 * COST))
+
+    def test_a_full_disk_is_one_error_and_what_was_counted_is_safe(self, tmp_path: Path, bank: Bank) -> None:
+        long = "x" * 3000
+        plan = make_plan(simulated_data(bank, "sim-alpha/one"))
+        seen: list[int] = []
+        with (
+            Cache(tmp_path / "c.sqlite", now=1) as cache,
+            Ledger(tmp_path, run_id="test-run", stage="eval", caps=caps_of(plan)) as ledger,
+        ):
+            cache._db.execute("PRAGMA max_page_count=20")  # the disk ends here
+            engine = Engine(plan, cache=cache, ledger=ledger, endpoints={"simulated": Batch(5, long)})
+            with pytest.raises(ToolError, match="cannot be written: database or disk is full"):
+                engine.run(calls(200, "sim-alpha/one", "simulated"), watch=lambda t: seen.append(t.asked))
+            cache._db.execute("PRAGMA max_page_count=10000")
+            assert sum(line.answers for line in cache.lines()) == seen[-1] > 0
 
 
 class Batch:
