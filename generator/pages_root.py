@@ -6,11 +6,13 @@ exist only with a base address and list only runs that may be indexed. Dates com
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from markupsafe import escape
+from markupsafe import Markup, escape
 
 from generator import paths
 from generator.pages_leaderboard import render_leaderboard
@@ -97,10 +99,22 @@ def render_tombstone(site: Site, run_id: str, base_url: str | None = None) -> by
     return render_page("tombstone.html", {**context, "robots": "noindex"}, run_id=run_id)
 
 
+# 404.html stands alone, so its few rules are in the page; its policy admits exactly these by their hash.
+_ALONE = Markup(
+    ":root{color-scheme:light dark;--paper:#fdfcf9;--ink:#1b1c1f;--link:#1b4f8f}"
+    "@media(prefers-color-scheme:dark){:root{--paper:#15171b;--ink:#e9e7e1;--link:#9cc3f5}}"
+    "html{background:var(--paper);color:var(--ink);font:100%/1.6 ui-sans-serif,system-ui,sans-serif}"
+    "main{max-width:36rem;margin:12vh auto;padding:0 1rem}h1{font:700 2rem/1.2 Charter,Cambria,Georgia,serif}"
+    "a{color:var(--link);display:inline-block;padding:.2rem 0}"
+)
+
+
 def render_not_found(site: Site, base_url: str | None) -> bytes:
     """Render 404.html: no asset, absolute links only, because a host serves it at any depth."""
     home = urlsplit(base_url).path.rstrip("/") if base_url else ""
-    return environment().get_template("404.html").render(site=site, home=home).encode()
+    digest = base64.b64encode(hashlib.sha256(_ALONE.encode()).digest()).decode()
+    context = {"site": site, "home": home, "style": _ALONE, "style_hash": digest}
+    return environment().get_template("404.html").render(context).encode()
 
 
 def robots(base_url: str | None) -> bytes:
