@@ -34,6 +34,7 @@ class Tree:
         """Put one file into the tree: linked where the old tree has the same bytes, written otherwise."""
         path, before = self.root / page, self.old / page
         path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)  # it may be a link, and writing through it would change the old tree
         if _same(before, data):
             link_file(str(before), str(path))
         else:

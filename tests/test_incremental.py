@@ -1,0 +1,210 @@
+"""What a second publish makes again: decided by contents, and byte for byte what a clean build gives."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+
+import pytest
+
+from generator import build as building
+from generator import incremental, publish_plan
+from generator.incremental import footprint, read_state, run_version, state_file, text_hash, write_state
+from tests.publications import (
+    MODELS,
+    _quick,  # noqa: F401 - an autouse fixture
+    answers,
+    contents,
+    forget,
+    inodes,
+    make_content,
+    make_small_run,
+    own_words,  # noqa: F401
+    quicken,
+    run_publish,
+)
+
+ROW = "runs/first/receipts/{}/age_stance_0/direct.g0.0.html"
+ONE, TWO = (ROW.format(model) for model in MODELS)
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    """A content folder and its publication, made once."""
+    folder = tmp_path_factory.mktemp("base")
+    with pytest.MonkeyPatch.context() as patch:
+        quicken(patch)
+        run_publish(make_content(folder / "content"), folder / "dist")
+    return folder
+
+
+@pytest.fixture
+def site(base, tmp_path):
+    """A copy of that publication with its state, as if it had been made here."""
+    shutil.copytree(base / "content", tmp_path / "content")
+    shutil.copytree(base / "dist", tmp_path / "dist")
+    state = state_file(tmp_path / ".cache", tmp_path / "dist")
+    state.parent.mkdir(parents=True)
+    shutil.copy(state_file(base / ".cache", base / "dist"), state)
+    return tmp_path / "content", tmp_path / "dist"
+
+
+def clean(content, tmp_path, **changes):
+    """The contents of a build from nothing."""
+    out = tmp_path / "clean"
+    run_publish(content, out, cache=tmp_path / "other-cache", **changes)
+    return contents(out)
+
+
+def changed_answers(model, concept, framing, group, repeat):
+    """The same answers but for the second model."""
+    found = answers(model, concept, framing, group, repeat)
+    return (0.0, 0.0) if model == MODELS[1] else found
+
+
+class TestNothingChanged:
+    def test_nothing_is_built(self, site, monkeypatch):
+        content, out = site
+        before = inodes(out)
+        monkeypatch.setattr(building, "build", lambda *_: pytest.fail("built although nothing changed"))
+        assert run_publish(content, out).changed is False
+        assert inodes(out) == before
+
+    def test_time_stamps_of_inputs_do_not_count(self, site):
+        content, out = site
+        for path in content.rglob("*"):
+            os.utime(path, (time.time() + 1000, time.time() + 1000))
+        assert run_publish(content, out).changed is False
+
+    def test_a_lock_or_ledger_in_the_run_folder_does_not_count(self, site):
+        content, out = site
+        (content / "runs" / "first" / "judge.lock").write_text("held")
+        (content / "runs" / "first" / "ledger.sqlite").write_text("spent")
+        assert run_publish(content, out).changed is False
+
+    def test_a_page_that_was_edited_or_deleted_is_made_again(self, site, base):
+        content, out = site
+        (out / ONE).write_text("edited by hand")
+        (out / TWO).unlink()
+        assert run_publish(content, out).changed is True
+        assert contents(out) == contents(base / "dist")
+
+    def test_a_lost_or_damaged_state_costs_time_and_nothing_else(self, site, base, tmp_path):
+        content, out = site
+        file = state_file(tmp_path / ".cache", out)
+        assert file.is_file()
+        file.write_text("{")
+        assert run_publish(content, out).changed is True
+        assert contents(out) == contents(base / "dist")
+
+
+class TestOneShardChanged:
+    def test_only_its_pages_and_the_numbers_change(self, site, tmp_path):
+        content, out = site
+        before, kept = contents(out), inodes(out)
+        make_small_run(content, "first", answers=changed_answers, date="2026-11-01")
+        run_publish(content, out)
+        after, now = contents(out), inodes(out)
+        assert after == clean(content, tmp_path)
+        assert now[ONE] == kept[ONE]
+        assert after[TWO] != before[TWO]
+        assert after["runs/first/index.html"] != before["runs/first/index.html"]
+        shard = "runs/first/data/receipts/sim-alpha__one.parquet"
+        assert now[shard] == kept[shard]
+        others = [p for p in after if after[p] == before.get(p) and not p.startswith("runs/first/receipts/sim-beta/")]
+        assert len(others) > 200
+        assert [path for path in others if now[path] != kept[path]] == []
+
+
+class TestWordsAndLooks:
+    def test_a_stylesheet_renders_no_receipt_again(self, site, tmp_path, own_words):  # noqa: F811
+        templates, _ = own_words
+        content, out = site
+        kept = inodes(out)
+        style = templates / "static" / "site.css"
+        style.write_text(style.read_text() + "\n.new { color: red; }\n")
+        forget()
+        run_publish(content, out)
+        now = inodes(out)
+        pages = [p for p in now if p.startswith("runs/first/receipts/") and p.count("/") == 6]
+        assert len(pages) == 2 * 18 * (2 * 2 * 2 + 1)
+        assert [p for p in pages if now[p] != kept[p]] == []
+        assert b".new { color: red; }" in (out / "runs/first/receipts/style.css").read_bytes()
+        assert contents(out) == clean(content, tmp_path)
+
+    def test_a_sentence_of_prose_renders_no_receipt_again(self, site, tmp_path, own_words):  # noqa: F811
+        _, words = own_words
+        content, out = site
+        kept = inodes(out)
+        page = words / "about.md"
+        page.write_text(page.read_text() + "\nOne more sentence.\n")
+        run_publish(content, out)
+        assert inodes(out)[ONE] == kept[ONE]
+        assert "One more sentence." in (out / "about.html").read_text()
+        assert contents(out) == clean(content, tmp_path)
+
+    def test_a_receipt_template_renders_every_receipt_again(self, site, tmp_path, own_words):  # noqa: F811
+        templates, _ = own_words
+        content, out = site
+        page = templates / "receipt.html"
+        page.write_text(page.read_text().replace("Show what the judges saw", "Show it as the judges saw it"))
+        forget()
+        run_publish(content, out)
+        assert "as the judges saw it" in (out / ONE).read_text()
+        assert "as the judges saw it" in (out / TWO).read_text()
+        assert contents(out) == clean(content, tmp_path)
+
+    def test_new_code_makes_everything_again(self, site, monkeypatch):
+        content, out = site
+        kept = inodes(out)
+        monkeypatch.setattr(publish_plan, "code_version", lambda: "another")
+        run_publish(content, out)
+        assert inodes(out)[ONE] != kept[ONE]
+
+
+class TestGhosts:
+    def test_pages_of_a_model_that_left_are_gone(self, site, tmp_path):
+        content, out = site
+        make_small_run(content, "first", models=MODELS[:1], date="2026-11-01")
+        run_publish(content, out)
+        assert not (out / TWO).exists()
+        assert (out / ONE).exists()
+        assert contents(out) == clean(content, tmp_path)
+
+    def test_row_pages_are_gone_in_folded_mode(self, site, tmp_path):
+        content, out = site
+        run_publish(content, out, mode="folded")
+        assert not (out / ONE).exists()
+        assert (out / ONE).with_name("index.html").exists()
+        assert contents(out) == clean(content, tmp_path, mode="folded")
+
+
+class TestHashes:
+    def test_texts_are_told_apart_from_their_neighbours(self):
+        assert text_hash("ab", "c") != text_hash("a", "bc")
+
+    def test_a_run_is_known_by_names_and_contents(self, tmp_path):
+        content = make_content(tmp_path / "content")
+        folder = content / "runs" / "first"
+        before = run_version(folder)
+        assert run_version(folder) == before
+        (folder / "note.txt").write_text("A note on the run page.")
+        assert run_version(folder) != before
+
+    def test_the_footprint_counts_files_and_bytes(self, tmp_path):
+        (tmp_path / "a" / "b").mkdir(parents=True)
+        (tmp_path / "a" / "one").write_bytes(b"123")
+        (tmp_path / "a" / "b" / "two").write_bytes(b"4567")
+        found = footprint(tmp_path)
+        assert (found.files, found.bytes) == (2, 7)
+        assert footprint(tmp_path) == found
+        (tmp_path / "a" / "b" / "two").rename(tmp_path / "a" / "two")
+        assert footprint(tmp_path).digest != found.digest
+
+    def test_state_is_read_as_it_was_written(self, tmp_path):
+        file = tmp_path / "cache" / "state.json"
+        assert read_state(file) == incremental.State()
+        state = incremental.State("tree", "root", "front", {"run": "key"}, {"run model": "key"})
+        write_state(file, state)
+        assert read_state(file) == state
