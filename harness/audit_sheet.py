@@ -25,9 +25,9 @@ def sheet_html(items: Sequence[Item], run: Judged, record: DrawRecord) -> str:
         "@DATA@": _embedded(sheet_data(items, run, record)),
     }
     page = (_PARTS / "sheet.html").read_text(encoding="utf-8")
+    # The data comes last: what stands in it is never taken for a mark.
     for mark, text in fill.items():
-        head, _, tail = page.partition(mark)
-        page = head + text + tail
+        page = page.replace(mark, text)
     return page
 
 

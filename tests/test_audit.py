@@ -188,12 +188,13 @@ class TestCheckedLabels:
         with pytest.raises(InputError) as caught:
             self.read(drawn, text)
         line = {i: n for n, i in enumerate(sorted(rows), start=2)}
+        number = "use a whole number 0 to 100, or REFUSAL"
         spreadsheet = "did a spreadsheet turn it into a number? Keep the column as text"
         assert set(caught.value.faults) == {
             f"{path}: {fault}"
             for fault in (
                 f"line {line[stance]}: {stance}: label 'MAYBE' of rubric stance: use OPPOSE, MIXED, SUPPORT, REFUSAL",
-                f"line {line[score]}: {score}: label '101' of rubric capability: use a whole number 0 to 100, or REFUSAL",
+                f"line {line[score]}: {score}: label '101' of rubric capability: {number}",
                 f"line 101: {twice} is labelled twice, first in line {line[twice]}; keep one",
                 f"line 102: receipt id '{'0' * 16}' was not drawn; it belongs to another run or draw",
                 f"line 103: receipt id '1.2E+15' was not drawn; {spreadsheet}",

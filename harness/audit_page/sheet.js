@@ -168,6 +168,7 @@
     else if (number >= 1 && number <= rubric.labels.length) choose(rubric.labels[number - 1]);
   });
 
+  el("plain").remove();
   if (data.simulated) {
     el("notice").hidden = false;
     el("notice").textContent = "Simulated run: these answers were made up by a program. Nothing here is about a real model.";
