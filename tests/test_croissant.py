@@ -1,0 +1,162 @@
+"""Metadata for machines: mlcroissant loads every record, and no changed byte; Frictionless validates every CSV."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import shutil
+from pathlib import Path
+
+import mlcroissant
+import pyarrow.parquet as pq
+import pytest
+from frictionless import Package, system
+from mlcroissant._src.core.issues import GenerationError
+
+from generator.datapackage import field_type
+from generator.schema.columns import RECEIPT_COLUMNS, VOTE_FIELDS
+from generator.schema.tables import TABLES
+from tests.editions import make_edition, small_bank, write_data
+
+# mlcroissant, rdflib and Frictionless use what their own dependencies will drop; none of it is ours.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+MODEL_SET = "receipts/sim-alpha__one"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("croissant")
+    edition = make_edition(folder / "run-a", bank=small_bank(("gender", "control_tag")), base_url="https://example.org")
+    write_data(edition, folder / "data")
+    return folder / "data"
+
+
+@pytest.fixture(scope="module")
+def dataset(data):
+    return mlcroissant.Dataset(jsonld=str(data / "croissant.json"))
+
+
+def plain(record: dict, prefix: str) -> dict:
+    """A record with the record set's name off its keys, texts as texts."""
+    return {key.removeprefix(f"{prefix}/"): v.decode() if isinstance(v, bytes) else v for key, v in record.items()}
+
+
+class TestCroissant:
+    def test_the_metadata_has_neither_errors_nor_warnings(self, data, caplog):
+        with caplog.at_level(logging.WARNING):
+            found = mlcroissant.Dataset(jsonld=str(data / "croissant.json"))
+        assert found.metadata.ctx.issues.report() == ""
+        assert [r.message for r in caplog.records if "croissant" in r.name.lower() or "@context" in r.message] == []
+
+    def test_it_conforms_to_croissant_1_1_and_the_rai_vocabulary(self, data):
+        described = json.loads((data / "croissant.json").read_text())
+        assert described["conformsTo"] == [
+            "http://mlcommons.org/croissant/1.1",
+            "http://mlcommons.org/croissant/RAI/1.0",
+        ]
+        assert described["license"] == "https://creativecommons.org/licenses/by/4.0/"
+        assert described["url"] == "https://example.org/runs/run-a/data/index.html"
+
+    def test_the_rai_fields_are_read_as_such(self, dataset):
+        metadata = dataset.metadata
+        assert metadata.data_collection_type == ["Simulated answers"]
+        assert metadata.machine_annotation_tools == ["sim-judge-a/one", "sim-judge-b/two", "sim-judge-c/three"]
+        for name in (
+            "data_annotation_protocol",
+            "data_limitations",
+            "data_biases",
+            "data_use_cases",
+            "data_social_impact",
+        ):
+            assert getattr(metadata, name), name
+
+    def test_a_simulated_run_says_so(self, dataset):
+        assert "simulated" in dataset.metadata.keywords
+        assert "Simulated: no real model was asked" in str(dataset.metadata.description)
+
+    def test_every_score_is_a_record(self, dataset, data):
+        expected = pq.read_table(data / "scores.parquet").to_pylist()
+        records = [plain(r, "scores") for r in dataset.records("scores")]
+        assert len(records) == len(expected)
+        assert records == expected
+
+    def test_every_receipt_is_a_record_with_its_votes_and_spans(self, dataset, data):
+        expected = pq.read_table(data / f"{MODEL_SET}.parquet").to_pylist()
+        records = [plain(r, MODEL_SET) for r in dataset.records(MODEL_SET)]
+        assert len(records) == len(expected)
+        for record, row in zip(records, expected, strict=True):
+            assert record["response"] == row["response"]
+            assert record["value"] == row["value"]
+            votes = [{k.rpartition("/")[2]: v for k, v in vote.items()} for vote in record["votes"]]
+            labels = [v["label"] if v["label"] is None else v["label"].decode() for v in votes]
+            assert labels == [v["label"] for v in row["votes"]]
+            assert set(votes[0]) == {c.name for c in VOTE_FIELDS}
+            spans = [{k.rpartition("/")[2]: v for k, v in span.items()} for span in record["mask_spans"]]
+            assert spans == row["mask_spans"]
+
+    def test_every_column_is_a_field(self, data):
+        described = json.loads((data / "croissant.json").read_text())
+        sets = {r["@id"]: [f["name"] for f in r["field"]] for r in described["recordSet"]}
+        assert sets["scores"] == [c.name for c in TABLES["scores"]]
+        assert sets[MODEL_SET] == [c.name for c in RECEIPT_COLUMNS]
+
+    @pytest.mark.parametrize(("name", "records"), [("scores.parquet", "scores"), (f"{MODEL_SET}.parquet", MODEL_SET)])
+    def test_a_flipped_byte_is_named(self, data, tmp_path, name, records):
+        copy = shutil.copytree(data, tmp_path / "copy")
+        body = bytearray((copy / name).read_bytes())
+        body[len(body) // 3] ^= 1
+        (copy / name).write_bytes(body)
+        with pytest.raises(GenerationError, match=re.escape(name)) as error:
+            list(mlcroissant.Dataset(jsonld=str(copy / "croissant.json")).records(records))
+        assert "Hash of downloaded file" in str(error.value.__cause__)
+
+    def test_an_unusual_bank_version_still_gives_a_valid_one(self, tmp_path):
+        from generator.croissant import descriptor
+        from tests.factories import make_bank
+
+        bank = make_bank(("gender",), groups=2, quota={"stance": 1}, version="draft 2")
+        edition = make_edition(tmp_path / "run-a", bank=bank)
+        assert json.loads(descriptor(edition, ()))["version"] == "0.0.0+draft-2"
+
+
+class TestDataPackage:
+    @pytest.fixture(scope="class")
+    def package(self, data):
+        return Package(str(data / "datapackage.json"))
+
+    def test_every_csv_is_valid_with_its_hash_size_and_types(self, package):
+        report = package.validate()
+        assert report.flatten(["path", "type", "message"]) == []
+        assert report.stats["tasks"] == 8 + 2 + 2
+
+    def test_a_flipped_digit_fails(self, data, tmp_path):
+        copy = shutil.copytree(data, tmp_path / "copy")
+        path = copy / "cells.csv"
+        path.write_text(path.read_text().replace("0.5", "0.6", 1))
+        with system.use_context(trusted=True):
+            report = Package(str(copy / "datapackage.json")).validate()
+        assert {e[1] for e in report.flatten(["path", "type"])} == {"hash-count"}
+
+    def test_rows_read_back_as_the_parquet_has_them(self, package, data):
+        rows = package.get_resource("scores").read_rows()
+        expected = pq.read_table(data / "scores.parquet").to_pylist()
+        assert [float(r["estimate"]) if r["estimate"] is not None else None for r in rows] == [
+            r["estimate"] for r in expected
+        ]
+        assert [r["flag"] for r in rows] == [r["flag"] for r in expected]
+
+    def test_units_and_null_meanings_are_said(self, data):
+        resources = json.loads((data / "datapackage.json").read_text())["resources"]
+        fields = {f["name"]: f for f in next(r for r in resources if r["name"] == "scores")["schema"]["fields"]}
+        assert fields["estimate"]["unit"] == "0-100 points or %"
+        assert fields["p"]["null"] == "not an excess row, or no p"
+
+    def test_types_of_the_table_schema(self):
+        columns = {c.name: field_type(c.type) for c in TABLES["cells"]}
+        assert (columns["mean_value"], columns["n_scored"], columns["unanimous"], columns["group"]) == (
+            "number",
+            "integer",
+            "boolean",
+            "string",
+        )
