@@ -1,0 +1,509 @@
+"""Pages of a run and of the root, published into memory and read back as HTML: numbers, notices, notes, absences."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import hashlib
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from generator import pages_root, paths
+from generator.pages import card_of, render_pages, render_root, render_sitemaps, render_tombstone
+from generator.render import NULL, TABLE_KEYS, number
+from generator.schema.bank import CONTROLS, DEMOGRAPHIC
+from generator.scores import Coverage
+from generator.standing import Standing
+from tests.editions import SITE, make_edition, mixed, small_bank
+
+RUN = "test-run"
+GONE = "sim-gamma/silent"
+
+
+class Reader(HTMLParser):
+    """Collects tags with their attributes, and the text inside every element that carries a number."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.numbers: list[tuple[str, str, str, str]] = []
+        self.text = ""
+        self._open: list[str] | None = None
+
+    def handle_starttag(self, tag, attrs):
+        named = dict(attrs)
+        self.tags.append((tag, named))
+        for kind in ("data-score", "data-cell"):
+            if kind in named:
+                self._open = [kind, named[kind], named.get("data-scale", "1"), ""]
+
+    def handle_data(self, data):
+        self.text += data
+        if self._open:
+            self._open[3] += data
+
+    def handle_endtag(self, tag):
+        if self._open and tag == "span":
+            self.numbers.append(tuple(self._open))
+            self._open = None
+
+
+def read(html: bytes) -> Reader:
+    reader = Reader()
+    reader.feed(html.decode())
+    reader.text = " ".join(reader.text.split())
+    return reader
+
+
+def silent(model, concept, framing, group, repeat):
+    """As `mixed`, but one model refuses everything about religion."""
+    if model == GONE and concept.startswith("religion"):
+        return ("REFUSAL", "REFUSAL")
+    return mixed(model, concept, framing, group, repeat)
+
+
+@pytest.fixture(scope="module")
+def edition(tmp_path_factory):
+    models = ["sim-alpha/one", "sim-beta/two", GONE, "sim-judge-a/own"]
+    return make_edition(
+        tmp_path_factory.mktemp("runs") / RUN, models=models, answers=silent, bank=small_bank(groups=3), audit=True
+    )
+
+
+@pytest.fixture(scope="module")
+def pages(edition):
+    return dict(render_pages(edition))
+
+
+@pytest.fixture(scope="module")
+def parsed(pages):
+    return {page: read(html) for page, html in pages.items()}
+
+
+@pytest.fixture(scope="module")
+def withheld(tmp_path_factory):
+    found = make_edition(tmp_path_factory.mktemp("runs") / RUN, withheld=frozenset({"stance"}))
+    return dataclasses.replace(found, standing=Standing("withheld", ("stance fails",), frozenset({"stance"})))
+
+
+@pytest.fixture(scope="module")
+def shown(withheld):
+    return {page: read(html) for page, html in render_pages(withheld)}
+
+
+def page_of(parsed, name, *parts):
+    return parsed[getattr(paths, name)(RUN, *parts)]
+
+
+class TestEveryPage:
+    def test_the_run_has_exactly_its_pages(self, edition, pages):
+        bank = edition.run.bank
+        wanted = {paths.run_index(RUN)} | {paths.run_page(RUN, name) for name in ("judging", "audit", "run")}
+        wanted |= {paths.model_page(RUN, model) for model in edition.run.models}
+        wanted |= {paths.attribute_page(RUN, a.id) for a in bank.attributes}
+        wanted |= {paths.concept_page(RUN, c.id) for c in bank.concepts}
+        assert set(pages) == wanted
+
+    def test_each_says_that_it_is_simulated_and_asks_not_to_be_indexed(self, parsed):
+        for page, reader in parsed.items():
+            assert "Simulated run. No real language model was asked." in reader.text, page
+            assert ("meta", {"name": "robots", "content": "noindex"}) in reader.tags, page
+            assert reader.text.split(" Skip ")[0].endswith("(simulated)"), page
+
+    def test_none_holds_anything_that_its_policy_forbids(self, parsed):
+        for page, reader in parsed.items():
+            for tag, named in reader.tags:
+                assert "style" not in named, (page, tag)
+                assert tag != "style", page
+                assert not [name for name in named if name.startswith("on")], (page, tag)
+                if tag == "script":
+                    assert named["src"].startswith("../"), page
+
+    def test_each_has_one_heading_one_main_and_a_skip_link_to_it(self, parsed):
+        for page, reader in parsed.items():
+            tags = [tag for tag, _ in reader.tags]
+            assert (tags.count("h1"), tags.count("main")) == (1, 1), page
+            assert ("a", {"class": "skip", "href": "#main"}) in reader.tags, page
+
+    def test_no_id_stands_twice_and_every_own_anchor_exists(self, parsed):
+        for page, reader in parsed.items():
+            ids = [named["id"] for _, named in reader.tags if "id" in named]
+            assert len(ids) == len(set(ids)), page
+            own = {named["href"][1:] for tag, named in reader.tags if tag == "a" and named["href"].startswith("#")}
+            assert own <= set(ids), page
+
+    def test_every_link_between_these_pages_lives(self, pages, parsed):
+        known = set(pages)
+        for page, reader in parsed.items():
+            for tag, named in reader.tags:
+                address = (named.get("href") or "").split("#")[0].split("?")[0]
+                if tag != "a" or not address.endswith(".html"):
+                    continue
+                target = _resolved(page, address)
+                if re.match(rf"runs/{RUN}/(models|attributes|concepts|[a-z]+\.html)", target):
+                    assert target in known, (page, address)
+
+    def test_the_same_edition_gives_the_same_bytes(self, edition, pages):
+        assert dict(render_pages(edition)) == pages
+
+
+def _resolved(page: str, address: str) -> str:
+    parts = page.split("/")[:-1]
+    for step in address.split("/"):
+        if step == "..":
+            parts.pop()
+        else:
+            parts.append(step)
+    return "/".join(parts)
+
+
+class TestNumbers:
+    def test_every_score_on_every_page_is_the_table_s(self, edition, parsed):
+        rows = {
+            (r["model"], r["metric"], r["attribute"], r["group"] or ""): r
+            for r in edition.scored.tables["scores"].to_pylist()
+        }
+        seen = 0
+        for page, reader in parsed.items():
+            for kind, key, _, text in reader.numbers:
+                if kind == "data-score":
+                    model, metric, attribute, group, column = key.split("|")
+                    row = rows.get((model, metric, attribute, group), {column: None})
+                    assert text == number(row[column], _digits(text)), (page, key)
+                    seen += text != NULL
+        assert seen > 2000
+
+    def test_every_other_number_is_its_table_s(self, edition, parsed):
+        tables = {
+            name: {",".join(str(r[k] or "") for k in keys): r for r in edition.scored.tables[name].to_pylist()}
+            for name, keys in TABLE_KEYS.items()
+        }
+        seen = set()
+        for page, reader in parsed.items():
+            for kind, key, scale, text in reader.numbers:
+                if kind == "data-cell":
+                    table, row_key, column = key.split("|")
+                    value = tables[table].get(row_key, {column: None})[column]
+                    shown = value if isinstance(value, str) else _scaled(value, int(scale), text)
+                    assert text == shown, (page, key)
+                    seen.add(table)
+        assert seen == set(TABLE_KEYS) - {"human_audit"}
+
+    def test_each_score_of_a_model_is_on_its_page_or_its_run_s(self, edition, parsed):
+        """Nothing that is published about a model has no place on the site."""
+        shown = {key for reader in parsed.values() for kind, key, *_ in reader.numbers if kind == "data-score"}
+        missing = set()
+        for r in edition.scored.tables["scores"].to_pylist():
+            key = f"{r['model']}|{r['metric']}|{r['attribute']}|{r['group'] or ''}|estimate"
+            if key not in shown and r["group"] is None and r["attribute"] == "overall":
+                missing.add(r["metric"])
+        assert missing <= {"disparity"}
+
+
+def _digits(text: str) -> int:
+    return len(text.partition(".")[2])
+
+
+def _scaled(value: float | None, scale: int, text: str) -> str:
+    return number(None if value is None else value * scale, _digits(text))
+
+
+class TestLeaderboard:
+    def test_tiers_hold_their_models_in_rank_order(self, edition, parsed):
+        reader = page_of(parsed, "run_index")
+        ranked = [r for r in edition.scored.tables["tiers"].to_pylist() if r["rank"] is not None]
+        links = [n["href"] for t, n in reader.tags if t == "a" and (n.get("href") or "").startswith("models/")]
+        assert links[: len(ranked)] == [f"models/{r['model']}.html" for r in sorted(ranked, key=lambda r: r["rank"])]
+        assert f"Tier {max(r['tier'] for r in ranked)}" in reader.text
+
+    def test_a_model_that_refused_an_attribute_is_listed_with_the_reason(self, parsed):
+        assert f"Not ranked {GONE}: no score for religion" in page_of(parsed, "run_index").text
+
+    def test_the_band_comes_before_the_tiers(self, parsed):
+        text = page_of(parsed, "run_index").text
+        band = text.index("Read each score against the model’s own band, not against 100")
+        assert band < text.index("Models in tiers") < text.index("What these numbers do not say")
+
+    def test_findings_that_would_stop_a_live_run_are_shown(self, edition, parsed):
+        assert edition.standing.reasons
+        assert edition.standing.reasons[0] in page_of(parsed, "run_index").text
+
+
+class TestModelPage:
+    def test_the_unranked_model_s_page_says_why_and_shows_the_rest(self, parsed):
+        reader = page_of(parsed, "model_page", GONE)
+        assert "not ranked no score for religion" in reader.text
+        assert ("data-score", f"{GONE}|consistency|religion||estimate", "1", NULL) in reader.numbers
+        assert "no value" in reader.text
+
+    def test_two_judges_stand_beside_the_contested_rate(self, parsed):
+        own = page_of(parsed, "model_page", "sim-judge-a/own").text
+        other = page_of(parsed, "model_page", "sim-alpha/one").text
+        assert "2 judges" in own
+        assert "3 judges" not in own
+        assert "3 judges" in other
+        assert "2 judges" not in other
+
+    def test_every_attribute_has_an_anchor_with_all_its_concepts(self, edition, parsed):
+        reader = page_of(parsed, "model_page", "sim-alpha/one")
+        ids = {named.get("id") for _, named in reader.tags}
+        links = {named.get("href") for tag, named in reader.tags if tag == "a"}
+        for attribute in (*DEMOGRAPHIC, *CONTROLS):
+            assert attribute in ids
+        for concept in edition.run.bank.concepts:
+            assert f"../../receipts/sim-alpha/one/{concept.id}/index.html" in links
+
+    def test_left_out_cells_are_named_with_a_link(self, parsed):
+        reader = page_of(parsed, "model_page", GONE)
+        assert "Not counted, for want of two groups: religion_" in reader.text
+        links = [named.get("href") or "" for tag, named in reader.tags if tag == "a"]
+        assert "../../receipts/index.html?model=sim-gamma/silent&attribute=religion&status=refused" in links
+
+    def test_flags_become_lettered_notes_that_are_explained(self, edition, parsed):
+        flags = {
+            flag
+            for r in edition.scored.tables["scores"].to_pylist()
+            if r["model"] == "sim-alpha/one" and r["metric"] == "consistency"
+            for flag in (r["flag"] or "").split(";")
+            if flag
+        }
+        reader = page_of(parsed, "model_page", "sim-alpha/one")
+        ids = {named.get("id") for _, named in reader.tags}
+        assert "sparse" in flags
+        assert {f"note-{flag}" for flag in flags} <= ids
+
+    def test_a_difference_is_turned_round_on_the_second_model_s_page(self, edition, parsed):
+        row = edition.scored.tables["comparisons"].to_pylist()[0]
+        key = f"comparisons|{row['model_a']},{row['model_b']}|difference"
+        first = page_of(parsed, "model_page", row["model_a"]).numbers
+        second = page_of(parsed, "model_page", row["model_b"]).numbers
+        assert ("data-cell", key, "1", number(row["difference"])) in first
+        assert ("data-cell", key, "-1", number(-row["difference"])) in second
+
+
+class TestFlags:
+    def test_a_swapped_band_is_footnoted_wherever_it_is_drawn(self, tmp_path):
+        def noisy_tag(model, concept, framing, group, repeat):
+            return (float(group == "g0"),) * 2 if concept.startswith("control_tag") else (0.5, 0.5)
+
+        edition = make_edition(tmp_path / RUN, answers=noisy_tag)
+        pages = {page: read(html) for page, html in render_pages(edition)}
+        for page in (paths.run_index(RUN), paths.model_page(RUN, "sim-alpha/one")):
+            assert "Swapped controls:" in pages[page].text
+        assert "Its controls are swapped" in pages[paths.model_page(RUN, "sim-alpha/one")].text
+
+    def test_no_difference_at_all_is_never_shown_as_certainty(self, tmp_path):
+        edition = make_edition(tmp_path / RUN, answers=lambda *_: (0.5, 0.5))
+        text = read(dict(render_pages(edition))[paths.model_page(RUN, "sim-alpha/one")]).text
+        assert "Degenerate: no concept shows any difference" in text
+        assert "That is not certainty." in text
+
+
+class TestWithheld:
+    def test_every_page_says_what_is_left_out(self, shown):
+        for page, reader in shown.items():
+            assert "Left out of every score and page: stance." in reader.text, page
+
+    def test_a_withheld_concept_has_no_page_and_no_link(self, withheld, shown):
+        gone = {c.id for c in withheld.run.bank.concepts if c.category == "stance"}
+        assert gone
+        assert not {paths.concept_page(RUN, name) for name in gone} & set(shown)
+        for page, reader in shown.items():
+            addresses = " ".join(named.get("href") or "" for _, named in reader.tags)
+            assert not [name for name in gone if name in addresses], page
+
+    def test_an_attribute_s_page_names_it_as_withheld(self, shown):
+        assert "age_stance_0 withheld" in shown[paths.attribute_page(RUN, "age")].text
+
+    def test_numbers_without_it_carry_the_note(self, shown):
+        assert "Withheld: a task category whose judges failed" in shown[paths.run_index(RUN)].text
+
+
+class TestAttributeAndConceptPages:
+    def test_an_attribute_page_has_every_model_and_its_evidence(self, edition, parsed):
+        reader = page_of(parsed, "attribute_page", "age")
+        for model in edition.run.models:
+            assert f"../models/{model}.html" in [named.get("href") for tag, named in reader.tags if tag == "a"]
+        assert re.search(r"Of 4 models: \d+ flagged, \d+ suggestive, \d+ unresolved", reader.text)
+
+    def test_a_control_s_page_has_no_evidence_column(self, parsed):
+        text = page_of(parsed, "attribute_page", "control_tag").text
+        assert "A control: these words should not matter." in text
+        assert "Excess" not in text
+
+    def test_a_concept_page_shows_every_prompt_with_its_swap_marked(self, edition, pages):
+        concept = edition.run.bank.concept["age_stance_0"]
+        html = pages[paths.concept_page(RUN, concept.id)].decode()
+        for group in edition.run.bank.attribute["age"].groups:
+            for framing in ("direct", "professional"):
+                prompt = edition.run.bank.render(concept, framing, group)
+                before, after = prompt.text[: prompt.start], prompt.text[prompt.end :]
+                assert f'{before}<mark class="swap">{prompt.np}</mark>{after}' in html
+
+    def test_a_mean_links_to_its_rows_and_counts_what_has_no_value(self, edition, parsed):
+        cells = edition.scored.tables["cells"].to_pylist()
+        row = next(r for r in cells if r["n_refused"] == 1 and not r["n_error"] and not r["n_contested"])
+        reader = page_of(parsed, "concept_page", row["concept"])
+        anchor = paths.row_anchor(row["framing"], row["group"], 0)
+        links = [named.get("href") for tag, named in reader.tags if tag == "a"]
+        assert f"../receipts/{row['model']}/{row['concept']}/index.html#{anchor}" in links
+        assert "1 refused" in reader.text
+
+
+class TestJudgingAuditRun:
+    def test_two_and_three_judge_models_never_share_a_table(self, parsed):
+        text = page_of(parsed, "run_page", "judging").text
+        three, two = text.index("Three judges 3 models"), text.index("Two judges 1 model")
+        assert text.count("Contested, % (3 judges)") == text.count("Contested, % (2 judges)") == 1
+        assert three < text.index("sim-alpha/one", three) < two < text.index("sim-judge-a/own", two)
+
+    def test_a_warning_of_the_gate_is_shown(self, edition):
+        table = edition.scored.tables["agreement"]
+        warnings = ["kappa rests on nothing"] + [None] * (table.num_rows - 1)
+        place = table.schema.get_field_index("warning")
+        changed = table.set_column(place, table.schema.field(place), [warnings])
+        scored = dataclasses.replace(edition.scored, tables={**edition.scored.tables, "agreement": changed})
+        row = changed.to_pylist()[0]
+        pages = dict(render_pages(dataclasses.replace(edition, scored=scored)))
+        shown = "kappa rests on nothing" in read(pages[paths.run_page(RUN, "judging")]).text
+        assert shown == (row["vendor"] == "*")
+
+    def test_the_audit_s_counts_add_up(self, edition, parsed):
+        reader = page_of(parsed, "run_page", "audit")
+        total = next(r for r in edition.scored.tables["audit_summary"].to_pylist() if r["rubric"] == "*")
+        assert ("data-cell", "audit_summary|*|n_agree", "1", str(total["n_agree"])) in reader.numbers
+        assert "Every model of the run was in the draw." in reader.text
+
+    def test_models_that_the_audit_does_not_cover_are_named(self, edition):
+        scored = dataclasses.replace(edition.scored, coverage=Coverage(("sim-alpha/one",), ("sim-beta/two",)))
+        page = dict(render_pages(dataclasses.replace(edition, scored=scored)))[paths.run_page(RUN, "audit")]
+        assert "it says nothing about them: sim-beta/two" in read(page).text
+
+    def test_a_run_without_an_audit_says_so(self, withheld):
+        page = dict(render_pages(withheld))[paths.run_page(RUN, "audit")]
+        assert "This run has no human audit." in read(page).text
+
+    def test_the_run_page_has_the_whole_manifest(self, edition, parsed):
+        manifest, text = edition.run.manifest, page_of(parsed, "run_page", "run").text
+        wanted = [manifest.bank_sha256, manifest.harness_sha, manifest.date, *(s.sha256 for s in manifest.shards)]
+        wanted += [f"run {manifest.seeds.run}, audit {manifest.seeds.audit}", "max_tokens = 400", "US$ 3.00"]
+        assert [item for item in wanted if item not in text] == []
+
+    def test_an_operator_s_note_is_shown_as_text(self, tmp_path):
+        edition = make_edition(tmp_path / RUN)
+        (edition.run.folder / "note.txt").write_text("One <b>judge</b> only\nreads words.\n\nSecond.\n")
+        html = dict(render_pages(edition))[paths.run_page(RUN, "run")].decode()
+        assert "<p>One &lt;b&gt;judge&lt;/b&gt; only reads words.</p>" in html
+        assert "<p>Second.</p>" in html
+
+
+class TestPreview:
+    def test_every_page_carries_the_reasons_and_no_index(self, edition):
+        standing = Standing("preview", ("the gate fails", "the audit is missing"))
+        run = dataclasses.replace(edition.run, manifest=edition.run.manifest.model_copy(update={"kind": "live"}))
+        preview = dataclasses.replace(edition, standing=standing, run=run)
+        for page, html in render_pages(preview):
+            reader = read(html)
+            assert "Preview, not a publication. the gate fails the audit is missing" in reader.text, page
+            assert ("meta", {"name": "robots", "content": "noindex"}) in reader.tags, page
+            assert "Simulated run" not in reader.text, page
+
+
+@pytest.fixture(scope="module")
+def live(edition):
+    run = dataclasses.replace(edition.run, manifest=edition.run.manifest.model_copy(update={"kind": "live"}))
+    return dataclasses.replace(
+        edition, run=run, standing=Standing("published", ()), base_url="https://example.org/bias"
+    )
+
+
+@pytest.fixture(scope="module")
+def root(live):
+    return dict(render_root(live, [live], removed=["old-run"]))
+
+
+class TestRoot:
+    def test_it_has_its_pages_and_files(self, root):
+        wanted = {"index.html", "runs/index.html", "404.html", "robots.txt", "_headers", ".nojekyll", "feed.xml"}
+        assert set(root) == wanted
+
+    def test_without_a_base_address_there_is_no_feed(self, edition):
+        assert "feed.xml" not in dict(render_root(edition, [edition]))
+
+    def test_a_published_live_page_has_its_address_and_card_and_may_be_indexed(self, root):
+        tags = read(root["index.html"]).tags
+        assert ("link", {"rel": "canonical", "href": "https://example.org/bias/index.html"}) in tags
+        card = f"https://example.org/bias/runs/{RUN}/card.png"
+        assert ("meta", {"property": "og:image", "content": card}) in tags
+        assert not [named for tag, named in tags if tag == "meta" and named.get("name") == "robots"]
+
+    def test_the_card_is_a_png_of_the_promised_size(self, live):
+        data = dict(render_pages(live))[f"runs/{RUN}/card.png"]
+        assert data[:8] == b"\x89PNG\r\n\x1a\n"
+        assert (int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")) == (1200, 630)
+
+    def test_404_uses_no_asset_only_absolute_links_and_a_policy_that_fits_its_rules(self, root):
+        html = root["404.html"].decode()
+        reader = read(root["404.html"])
+        assert [named["href"] for tag, named in reader.tags if tag == "a"] == [
+            "/bias/index.html", "/bias/runs/index.html", "/bias/methodology/index.html",
+        ]  # fmt: skip
+        assert not [tag for tag, _ in reader.tags if tag in ("link", "script", "img")]
+        rules = re.search(r"<style>(.*?)</style>", html, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(rules[1].encode()).digest()).decode()
+        assert f"style-src 'sha256-{digest}'" in html
+
+    def test_headers_forbid_frames_and_keep_hashed_assets(self, root):
+        text = root["_headers"].decode()
+        assert "frame-ancestors 'none'" in text
+        assert "/assets/*\n  Cache-Control: public, max-age=31536000, immutable" in text
+
+    def test_robots_point_to_the_sitemap(self, root):
+        assert root["robots.txt"].decode().endswith("Sitemap: https://example.org/bias/sitemap.xml\n")
+
+    def test_the_feed_lists_live_runs_only_with_their_dates(self, live, edition):
+        simulated = dataclasses.replace(card_of(edition), run_id="sim")
+        feed = ET.fromstring(pages_root.render_feed(SITE, "https://example.org/bias", [card_of(live), simulated]))
+        atom = "{http://www.w3.org/2005/Atom}"
+        assert [e.findtext(f"{atom}title") for e in feed.iter(f"{atom}entry")] == [f"Run {RUN}"]
+        assert feed.findtext(f"{atom}updated") == "2026-11-30T00:00:00Z"
+
+    def test_runs_stand_under_what_they_are_with_their_reasons(self, live, edition):
+        kept = dataclasses.replace(card_of(edition), run_id="sim", reasons=("no audit",))
+        preview = dataclasses.replace(card_of(live), run_id="early", state="preview", reasons=("gate",))
+        text = read(dict(render_root(live, [live], kept=[kept, preview]))["runs/index.html"]).text
+        places = [text.index(words) for words in ("Published Live runs", RUN, "Previews", "early", "gate", "Simulated")]
+        assert places == sorted(places)
+        assert "no audit" in text
+
+    def test_a_removed_run_leaves_a_tombstone_that_the_list_links_to(self, root):
+        stone = read(render_tombstone(SITE, "old-run"))
+        assert "Run old-run was removed" in stone.text
+        assert ("meta", {"name": "robots", "content": "noindex"}) in stone.tags
+        assert 'href="old-run/index.html"' in root["runs/index.html"].decode()
+
+    def test_superseding_runs_name_each_other(self, edition):
+        manifest = edition.run.manifest.model_copy(update={"supersedes": "older"})
+        run = dataclasses.replace(edition.run, manifest=manifest)
+        newer = dataclasses.replace(edition, run=run, superseded_by="newest")
+        html = dict(render_pages(newer))[paths.run_index(RUN)].decode()
+        assert '<a href="../older/index.html">This run supersedes older</a>' in html
+        assert '<a href="../newest/index.html">Superseded by newest</a>' in html
+
+
+class TestSitemaps:
+    def test_a_small_site_has_one_sorted_sitemap(self):
+        ((name, data),) = render_sitemaps("https://a.org", [("b.html", "2026-01-02"), ("a.html", "2026-01-01")])
+        places = [e.text for e in ET.fromstring(data).iter() if e.tag.endswith("}loc")]
+        assert (name, places) == ("sitemap.xml", ["https://a.org/a.html", "https://a.org/b.html"])
+
+    def test_a_large_one_is_split_behind_an_index(self, monkeypatch):
+        monkeypatch.setattr(pages_root, "SITEMAP_SIZE", 2)
+        made = dict(render_sitemaps("https://a.org", [(f"{i}.html", "2026-01-01") for i in range(5)]))
+        assert set(made) == {"sitemap.xml", "sitemap-1.xml", "sitemap-2.xml", "sitemap-3.xml"}
+        places = [e.text for e in ET.fromstring(made["sitemap.xml"]).iter() if e.tag.endswith("}loc")]
+        assert places == [f"https://a.org/sitemap-{n}.xml" for n in (1, 2, 3)]
+        assert made["sitemap-3.xml"].decode().count("<loc>") == 1

@@ -1,0 +1,72 @@
+"""content/site.toml: what it must hold, and what the operator is told when it does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from generator.schema.errors import InputError
+from generator.site import SITE_FILE, checked_base_url, read_site
+
+ROOT = Path(__file__).parent.parent
+GOOD = (ROOT / SITE_FILE).read_text(encoding="utf-8")
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "site.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def faults_of(tmp_path: Path, text: str) -> tuple[str, ...]:
+    with pytest.raises(InputError) as caught:
+        read_site(written(tmp_path, text))
+    return caught.value.faults
+
+
+class TestReadSite:
+    def test_the_repository_s_own_file_is_read(self):
+        site = read_site(ROOT / SITE_FILE)
+        assert (site.title, site.data_licence.name) == ("AIBiasBench", "CC BY 4.0")
+
+    def test_a_missing_file_says_what_it_is_for(self, tmp_path):
+        with pytest.raises(InputError, match=r"nothing\.toml: not found; it names the site's title"):
+            read_site(tmp_path / "nothing.toml")
+
+    def test_broken_toml_names_the_file_and_the_place(self, tmp_path):
+        (fault,) = faults_of(tmp_path, "title = \n")
+        assert fault.startswith(f"{tmp_path / 'site.toml'}: not TOML: ")
+        assert "line 1" in fault
+
+    def test_an_unknown_key_is_refused_by_name(self, tmp_path):
+        (fault,) = faults_of(tmp_path, 'colour = "red"\n' + GOOD)
+        assert fault == f"{tmp_path / 'site.toml'}: colour: Extra inputs are not permitted (saw 'red')"
+
+    def test_every_missing_key_is_listed(self, tmp_path):
+        text = "\n".join(line for line in GOOD.splitlines() if not line.startswith(("title", "tagline")))
+        found = faults_of(tmp_path, text)
+        assert [fault.split(": ")[1] for fault in found] == ["title", "tagline"]
+
+    @pytest.mark.parametrize("key", ["contact_url", "mismatch_url", "code_url"])
+    def test_an_address_that_would_run_something_is_refused(self, tmp_path, key):
+        text = GOOD.replace(f'{key} = ""', f'{key} = "javascript:alert(1)"')
+        (fault,) = faults_of(tmp_path, text)
+        place = f"{tmp_path / 'site.toml'}: {key}: 'javascript:alert(1)'"
+        assert fault == f"{place} is no address; use https://…, mailto:… or an empty string"
+
+
+class TestCheckedBaseUrl:
+    @pytest.mark.parametrize(
+        ("given", "kept"),
+        [("https://example.org/", "https://example.org"), ("http://127.0.0.1:8000/a/b", "http://127.0.0.1:8000/a/b")],
+    )
+    def test_an_absolute_address_loses_its_last_slash(self, given, kept):
+        assert checked_base_url(given) == kept
+
+    @pytest.mark.parametrize(
+        "given", ["example.org", "ftp://example.org", "https://", "https://a.org/?x=1", "https://a.org/#x"]
+    )
+    def test_anything_else_is_refused(self, given):
+        with pytest.raises(InputError, match="use an absolute address such as"):
+            checked_base_url(given)
