@@ -26,11 +26,8 @@ class Shape:
 
 
 FULL = Shape("demo", 3, RESPONDENTS)
-SMALL = Shape(
-    "demo-small",
-    2,
-    tuple(r for r in RESPONDENTS if r.model in ("sim-auriga/aria", "sim-draco/delta", "sim-eridan/elm")),
-)
+_GLANCE = ("sim-auriga/aria", "sim-draco/delta", "sim-grus/garnet")
+SMALL = Shape("demo-small", 2, tuple(r for r in RESPONDENTS if r.model in _GLANCE))
 
 
 def run_toml(shape: Shape, bank: Bank) -> str:

@@ -24,7 +24,13 @@ CACHE = Path(".cache")
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("dist"), show_default=True, help="Folder of the site."
 )
-@click.option("--runs-dir", type=click.Path(path_type=Path), default=RUNS, show_default=True, help="Where runs live.")
+@click.option(
+    "--runs-dir",
+    type=click.Path(path_type=Path),
+    default=RUNS,
+    show_default=True,
+    help="Where runs live: the runs folder of a content folder.",
+)
 @click.option(
     "--bank", "bank_folder", type=click.Path(path_type=Path), default=BANK_FOLDER, show_default=True, help="The bank."
 )
@@ -35,6 +41,8 @@ def command(small: bool, out: Path, runs_dir: Path, bank_folder: Path, publish: 
     Nothing leaves this machine, and no key is needed. The run's folder is written anew each time; twice gives the same
     bytes.
     """
+    if publish and runs_dir.name != RUNS.name:
+        raise InputError(f"--runs-dir {runs_dir}: to publish from it, name it {RUNS.name}, or add --no-publish")
     shape = SMALL if small else FULL
     folder, cache = runs_dir / shape.run_id, CACHE / f"{shape.run_id}.sqlite"
     start_afresh(folder, cache)
@@ -48,7 +56,7 @@ def command(small: bool, out: Path, runs_dir: Path, bank_folder: Path, publish: 
     stage("audit", "import", shape.run_id, labels, *run[1:])
     stage("score", str(folder))
     if publish:
-        stage("publish", shape.run_id, "--out", str(out))
+        stage("publish", shape.run_id, "--out", str(out), "--content", str(runs_dir.parent))
 
 
 def start_afresh(folder: Path, cache: Path) -> None:
