@@ -1,0 +1,207 @@
+"""The explorer in a browser: filters, address, paging, text search, hostile text, and what it says without a server."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import pyarrow.parquet as pq
+import pytest
+from playwright.sync_api import expect
+
+from generator import paths
+from tests.browser.conftest import context_of, opened
+from tests.browser.site import SIMULATED
+
+pytestmark = pytest.mark.browser
+MODEL = "sim-alpha/one"
+
+
+@pytest.fixture(scope="module")
+def rows(site):
+    """The published rows of every model of the simulated run."""
+    files = sorted((site.root / f"runs/{SIMULATED}/data/receipts").glob("*.parquet"))
+    return [row for file in files for row in pq.read_table(file, partitioning=None).to_pylist()]
+
+
+@pytest.fixture
+def explorer(site, browser):
+    """The explorer, open and filled."""
+    with context_of(browser) as context, opened(context, site.http) as watched:
+        watched.page.goto(site.http + paths.explorer_page(SIMULATED))
+        watched.page.wait_for_selector("#explorer-table tbody tr")
+        yield watched.page
+        assert watched.faults == []
+        assert watched.blocked() == []
+
+
+def count(page):
+    """The number of rows that the page says it found."""
+    return int(page.inner_text("#explorer-status").split()[0].replace(",", ""))
+
+
+def query(page):
+    """The page's address as {key: value}."""
+    return {key: values[0] for key, values in parse_qs(urlsplit(page.url).query).items()}
+
+
+def differ(row):
+    """Whether both primaries voted and do not agree."""
+    a, b = row["votes"][:2] if len(row["votes"]) > 1 else ({"error": "none"}, {"error": "none"})
+    if a["error"] or b["error"]:
+        return False
+    if a["score"] is not None and b["score"] is not None:
+        return abs(a["score"] - b["score"]) > 10
+    return a["label"] != b["label"]
+
+
+FILTERS = [
+    ({"model": MODEL}, lambda r: r["model"] == MODEL),
+    ({"attribute": "age"}, lambda r: r["attribute"] == "age"),
+    ({"category": "refusal"}, lambda r: r["category"] == "refusal"),
+    ({"concept": "gender_stance_0"}, lambda r: r["concept"] == "gender_stance_0"),
+    ({"attribute": "age", "group": "g1"}, lambda r: r["attribute"] == "age" and r["group"] == "g1"),
+    ({"group": "religion.g2"}, lambda r: r["attribute"] == "religion" and r["group"] == "g2"),
+    ({"framing": "direct"}, lambda r: r["framing"] == "direct"),
+    ({"label": "REFUSAL"}, lambda r: r["final_label"] == "REFUSAL"),
+    ({"status": "contested"}, lambda r: r["status"] == "contested"),
+    ({"contested": "1"}, lambda r: r["status"] == "contested"),
+    ({"disagree": "1"}, differ),
+    ({"leak": "1"}, lambda r: r["mask_leak"]),
+    ({"model": MODEL, "disagree": "1", "framing": "direct"},
+     lambda r: r["model"] == MODEL and differ(r) and r["framing"] == "direct"),
+]  # fmt: skip
+
+
+class TestFilters:
+    @pytest.mark.parametrize(("asked", "wanted"), FILTERS, ids=["+".join(f) for f, _ in FILTERS])
+    def test_an_address_finds_what_the_files_hold(self, explorer, site, rows, asked, wanted):
+        address = "&".join(f"{key}={value}" for key, value in asked.items())
+        explorer.goto(f"{site.http}{paths.explorer_page(SIMULATED)}?{address}")
+        explorer.wait_for_selector("#explorer:not([hidden])")
+        assert count(explorer) == sum(bool(wanted(row)) for row in rows)
+
+    def test_all_rows_come_first(self, explorer, rows):
+        assert count(explorer) == len(rows)
+
+    def test_choices_carry_how_many_rows_they_would_find(self, explorer, rows):
+        explorer.select_option("#filter-attribute", "age")
+        text = explorer.locator("#filter-status option[value=refused]").text_content()
+        refused = sum(r["status"] == "refused" and r["attribute"] == "age" for r in rows)
+        assert text == f"refused ({refused})"
+
+    def test_choosing_changes_the_address_and_back_undoes_it(self, explorer, rows):
+        explorer.select_option("#filter-model", MODEL)
+        explorer.check("input[name=disagree]")
+        assert query(explorer) == {"model": MODEL, "disagree": "1"}
+        found = count(explorer)
+        explorer.go_back()
+        assert query(explorer) == {"model": MODEL}
+        assert count(explorer) == sum(r["model"] == MODEL for r in rows) > found
+
+    def test_another_attribute_forgets_concept_and_group(self, explorer):
+        explorer.select_option("#filter-concept", "age_stance_0")
+        explorer.select_option("#filter-attribute", "gender")
+        assert query(explorer) == {"attribute": "gender"}
+        assert count(explorer) > 0
+
+    def test_clear_forgets_all(self, explorer, rows):
+        explorer.select_option("#filter-model", MODEL)
+        explorer.click("#explorer-reset")
+        expect(explorer.locator("#explorer-status")).to_have_text(f"{len(rows):,} rows")
+        assert query(explorer) == {}
+
+    def test_an_unknown_value_in_the_address_is_ignored(self, explorer, site, rows):
+        explorer.goto(f"{site.http}{paths.explorer_page(SIMULATED)}?model=<script>&status=nothing&page=x")
+        explorer.wait_for_selector("#explorer:not([hidden])")
+        assert count(explorer) == len(rows)
+
+
+class TestRows:
+    def test_paging_reaches_the_last_row(self, explorer, rows):
+        pages = -(-len(rows) // 50)
+        assert explorer.inner_text("#explorer-page") == f"Page 1 of {pages}"
+        assert explorer.is_disabled("#explorer-back")
+        explorer.click("#explorer-next")
+        assert query(explorer) == {"page": "2"}
+        explorer.goto(explorer.url.replace("page=2", f"page={pages}"))
+        explorer.wait_for_selector("#explorer-table tbody tr")
+        assert explorer.locator("#explorer-table tbody tr").count() == len(rows) - 50 * (pages - 1)
+        assert explorer.is_disabled("#explorer-next")
+
+    def test_a_row_shows_and_links_to_its_receipt(self, explorer, site, rows):
+        explorer.goto(
+            f"{site.http}{paths.explorer_page(SIMULATED)}?model={MODEL}&concept=age_capability_0&framing=professional"
+        )
+        explorer.wait_for_selector("#explorer-table tbody tr")
+        wanted = [
+            r for r in rows if (r["model"], r["concept"], r["framing"]) == (MODEL, "age_capability_0", "professional")
+        ]
+        shown = explorer.locator("#explorer-table tbody tr")
+        assert shown.count() == len(wanted)
+        for place, row in enumerate(wanted):
+            cells = shown.nth(place).locator("th, td").all_inner_texts()
+            value = "–" if row["value"] is None else f"{row['value']:g}"
+            assert cells[4:9] == [row["framing"], str(row["repeat"]), row["final_label"] or "–", value, row["status"]]
+            href = shown.nth(place).locator("a").evaluate("a => a.href")
+            key = (MODEL, row["concept"], row["framing"], row["group"], row["repeat"])
+            assert href == site.http + paths.permalink(SIMULATED, *key)
+
+
+class TestTextSearch:
+    def search(self, page, text):
+        """Choose the model, search, and wait for the answer."""
+        page.select_option("#filter-model", MODEL)
+        page.fill("#filter-q", text)
+        page.press("#filter-q", "Enter")
+        expect(page.locator("#explorer-table .excerpt").first).to_be_visible()
+        return count(page)
+
+    @pytest.mark.parametrize(
+        "text", ["repeat 1", "CONSIDERED", "<script>", "العربية", "{{ 7*7 }}", "nowhere to be found"]
+    )
+    def test_it_finds_what_the_responses_hold(self, explorer, rows, text):
+        wanted = sum(r["model"] == MODEL and text.lower() in r["response"].lower() for r in rows)
+        explorer.select_option("#filter-model", MODEL)
+        explorer.fill("#filter-q", text)
+        explorer.press("#filter-q", "Enter")
+        expect(explorer.locator("#explorer-status")).to_have_text(re.compile(rf"^{wanted:,} rows?$"))
+        assert query(explorer) == {"model": MODEL, "q": text}
+
+    def test_hits_are_marked_and_hostile_text_stays_text(self, explorer):
+        assert self.search(explorer, "onerror") > 0
+        assert explorer.locator("#explorer-table mark").first.inner_text() == "onerror"
+        assert explorer.locator("#explorer-table img, #explorer-table script").count() == 0
+        assert explorer.title() != "run"
+
+    def test_hidden_characters_are_shown(self, explorer):
+        self.search(explorer, "to left")
+        assert "[U+202E]" in explorer.locator("#explorer-table .excerpt").first.inner_text()
+
+    def test_it_needs_a_model_first(self, explorer):
+        assert explorer.is_disabled("#filter-q")
+
+
+class TestWithoutServerOrScripts:
+    def test_from_a_file_it_says_so_and_links_to_the_lists(self, site, browser):
+        with context_of(browser) as context, opened(context, site.file) as watched:
+            watched.page.goto(site.file + paths.explorer_page(SIMULATED))
+            assert "need a web server" in watched.page.inner_text("#explorer-note")
+            assert watched.page.is_hidden("#explorer")
+            watched.page.click(f"text={MODEL}")
+            assert watched.page.url.endswith(paths.receipts_list(SIMULATED, MODEL))
+            assert watched.faults == []
+
+    def test_without_scripts_the_lists_are_there(self, site, browser):
+        with context_of(browser, scripts=False) as context, opened(context, site.http) as watched:
+            watched.page.goto(site.http + paths.explorer_page(SIMULATED))
+            assert "need JavaScript" in watched.page.inner_text("#explorer-note")
+            links = watched.page.locator("main table a")
+            assert [link.inner_text() for link in links.all()] == [MODEL, "sim-beta/two", "sim-judge-a/three"]
+
+    def test_a_missing_index_is_said(self, site, browser):
+        with context_of(browser) as context, opened(context, site.http) as watched:
+            watched.page.route("**/rows.bin*", lambda route: route.abort())
+            watched.page.goto(site.http + paths.explorer_page(SIMULATED))
+            expect(watched.page.locator("#explorer-note")).to_contain_text("could not be loaded")
+            assert watched.page.is_hidden("#explorer")

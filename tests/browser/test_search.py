@@ -1,0 +1,80 @@
+"""The search page: finds prose and model pages, never receipts; says what it needs where it cannot work."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import context_of, opened
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def search(site, browser):
+    """The search page, ready."""
+    with context_of(browser) as context, opened(context, site.http) as watched:
+        watched.page.goto(site.http + "search.html")
+        watched.page.wait_for_selector("#search-form:not([hidden])")
+        yield watched.page
+        assert watched.faults == []
+        assert watched.blocked() == []
+
+
+def ask(page, text):
+    """Search and return (status, addresses found)."""
+    page.fill("#search-text", text)
+    page.press("#search-text", "Enter")
+    expect(page.locator("#search-status")).to_contain_text(f"“{text}”")
+    return page.inner_text("#search-status"), [a.get_attribute("href") for a in page.locator("#search-results a").all()]
+
+
+@pytest.mark.parametrize(
+    ("text", "page"),
+    [
+        ("kappa", "methodology/agreement.html"),
+        ("excess", "methodology/evidence.html"),
+        ("sim-beta", "models/sim-beta/two.html"),
+    ],
+)
+def test_it_finds_the_page_that_is_about_it(search, site, text, page):
+    _, found = ask(search, text)
+    assert any(address.endswith(page) for address in found[:6]), found
+    assert all(address.startswith(site.http) for address in found)
+
+
+def test_a_found_page_opens(search):
+    ask(search, "cross-fit")
+    search.locator("#search-results a").first.click()
+    search.wait_for_load_state()
+    assert "/methodology/" in search.url
+
+
+def test_the_address_keeps_the_words(search):
+    ask(search, "tiers")
+    assert search.url.endswith("?q=tiers")
+    search.reload()
+    search.wait_for_selector("#search-results li")
+    assert search.input_value("#search-text") == "tiers"
+
+
+def test_nothing_found_is_said_and_pages_are_offered(search):
+    status, found = ask(search, "xyzzyplugh")
+    assert status.startswith("0 pages")
+    assert found == []
+    assert search.is_visible("#search-pages")
+
+
+def test_receipts_are_never_indexed(site):
+    pages = len(list((site.root / "pagefind/fragment").iterdir()))
+    receipts = sum(1 for _ in site.root.glob("runs/*/receipts/**/*.html"))
+    assert 0 < pages < 200 < receipts
+
+
+@pytest.mark.parametrize(("scripts", "words"), [(True, "needs a web server"), (False, "needs JavaScript")])
+def test_where_it_cannot_work_it_says_so(site, browser, scripts, words):
+    with context_of(browser, scripts=scripts) as context, opened(context, site.file) as watched:
+        watched.page.goto(site.file + "search.html")
+        assert words in watched.page.inner_text("#search-status")
+        assert watched.page.is_hidden("#search-form")
+        assert watched.page.locator("#search-pages a").count() > 15

@@ -1,0 +1,69 @@
+"""The search index: only prose, models, attributes and concepts, the same bytes each time, failures in plain words."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+from generator.schema.errors import ToolError
+from generator.search_index import write_search
+
+
+def write_tree(folder):
+    pages = {
+        "methodology/index.html": "kappaword",
+        "runs/r/models/v/n.html": "modelword",
+        "runs/r/attributes/age.html": "attributeword",
+        "runs/r/concepts/c.html": "conceptword",
+        "runs/r/receipts/v/n/index.html": "receiptword",
+        "runs/r/receipts/v/n/c/direct.g.0.html": "rowword",
+        "runs/r/data/index.html": "dataword",
+    }
+    for name, word in pages.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(
+            f'<!doctype html><html lang="en"><head><title>{word}</title></head><body><nav>menuword</nav>'
+            f"<main data-pagefind-body><h1>{word}</h1><p>{word} text</p><details>folded</details></main></body></html>"
+        )
+    return folder
+
+
+def words(folder):
+    """Everything that the fragments hold."""
+    return b" ".join(gzip.decompress(p.read_bytes()) for p in sorted((folder / "pagefind/fragment").iterdir())).decode()
+
+
+def tree_bytes(folder):
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in (folder / "pagefind").rglob("*") if p.is_file()}
+
+
+def test_prose_models_attributes_and_concepts_are_indexed(tmp_path):
+    write_search(write_tree(tmp_path))
+    found = words(tmp_path)
+    assert all(word in found for word in ("kappaword", "modelword", "attributeword", "conceptword"))
+
+
+def test_receipts_data_and_navigation_are_not(tmp_path):
+    write_search(write_tree(tmp_path))
+    found = words(tmp_path)
+    assert [w for w in ("receiptword", "rowword", "dataword", "menuword", "folded") if w in found] == []
+    assert len(list((tmp_path / "pagefind/fragment").iterdir())) == 4
+
+
+def test_same_pages_same_bytes(tmp_path):
+    write_search(write_tree(tmp_path / "a"))
+    write_search(write_tree(tmp_path / "b"))
+    assert tree_bytes(tmp_path / "a") == tree_bytes(tmp_path / "b")
+
+
+def test_ready_made_interfaces_are_left_out(tmp_path):
+    write_search(write_tree(tmp_path))
+    assert not [name for name in tree_bytes(tmp_path) if "ui" in name or "highlight" in name]
+    assert (tmp_path / "pagefind/pagefind.js").is_file()
+
+
+def test_a_failure_is_said_in_one_line(tmp_path):
+    with pytest.raises(ToolError, match=r"the search index could not be written \(pagefind exit \d+\): .+"):
+        write_search(tmp_path / "nothing-here")
