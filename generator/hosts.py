@@ -36,7 +36,7 @@ HOSTS = {
             file_bytes=25 * 1024 * 1024,
             advice="paid plans take 100,000 files; addresses lose their .html, and links follow",
         ),
-        Host("netlify", advice="54,000 files at most in one folder, which no run comes near"),
+        Host("netlify", advice="no cap on files is published; the first upload of many files takes a while"),
         Host("s3", advice="upload with the right Content-Type; links name index.html, so no rewriting is needed"),
     )
 }

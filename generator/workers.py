@@ -20,6 +20,7 @@ from generator.schema.errors import InputError
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 PRELOAD = "generator.publish_tasks"
+DASK_TIMEOUT = "10s"
 _PR_SET_PDEATHSIG = 1
 
 
@@ -114,7 +115,7 @@ def dask_workers(address: str) -> Iterator[Workers]:
     except ImportError:
         raise InputError("--dask: Dask is not installed here; type: pip install 'aibiasbench[dask]'") from None
     try:
-        client: Any = Client(address, timeout="10s", set_as_default=False)  # type: ignore[no-untyped-call]
+        client: Any = Client(address, timeout=DASK_TIMEOUT, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         raise InputError(f"--dask {address}: no scheduler answers there ({error})") from None
     with client:
