@@ -27,7 +27,7 @@ from markupsafe import Markup, escape
 WIDE, NARROW = 1000, 340
 _GUTTER = {WIDE: 250, NARROW: 0}  # room for names left of the plot; the narrow drawing puts them above their line
 _STEP = {WIDE: 34, NARROW: 46}
-_NAME_LENGTH = {WIDE: 34, NARROW: 44}
+_NAME_LENGTH = {WIDE: 34, NARROW: 40}
 _NOTE = {WIDE: 150, NARROW: 0}
 _FONT = "ui-sans-serif, system-ui, sans-serif"
 MARKS = {

@@ -103,14 +103,24 @@ def cell(table: str, key: str, column: str, value: float | str | None, digits: i
 
 
 # Untrusted text. Bidi controls would reorder what a reader sees, and other invisible characters would hide in it: both
-# are shown as their code point. Line feed and space stay; everything that HTML reads is escaped in the same pass.
+# are shown as their code point. Line feed and space stay, and so do the two variation selectors of ordinary emoji.
+_INVISIBLE_LETTERS = (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, *range(0xFE00, 0xFE0E))
+_FORMAT_BEYOND = (
+    *range(0x110BD, 0x110CE),
+    *range(0x13430, 0x13440),
+    *range(0x1BCA0, 0x1BCA4),
+    *range(0x1D173, 0x1D17B),
+    *range(0xE0000, 0xE0080),
+    *range(0xE0100, 0xE01F0),
+)
+
+
 def _hidden(point: int) -> bool:
     character = chr(point)
-    if character in "\n":
+    if character in "\n ":
         return False
-    return unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp", "Co") or (
-        unicodedata.category(character) == "Zs" and character != " "
-    )
+    hidden = ("Cc", "Cf", "Zl", "Zp", "Zs")
+    return unicodedata.category(character) in hidden or point in _INVISIBLE_LETTERS or point >= 0xE0100
 
 
 def _shown(point: int) -> str:
@@ -118,8 +128,7 @@ def _shown(point: int) -> str:
     return f'<span class="cp" title="{html.escape(name)}">U+{point:04X}</span>'
 
 
-_HIDDEN = {p: _shown(p) for p in (*range(0x3100), *range(0xE000, 0x10000), *range(0x110BD, 0x110CE)) if _hidden(p)}
-_HIDDEN.update({p: _shown(p) for p in range(0xE0000, 0xE0080) if _hidden(p)})
+_HIDDEN = {p: _shown(p) for p in (*range(0x3200), *range(0xFE00, 0x10000), *_FORMAT_BEYOND) if _hidden(p)}
 
 
 def _ranges(points: Sequence[int]) -> str:
