@@ -8,12 +8,14 @@ from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Column
 
 from harness.budget import dollars
 from harness.outcome import Tally, Watch
 
 PLAIN_EVERY = 10.0  # seconds between plain lines
 DRAW_EVERY = 0.1
+BAR = 14  # columns, so that all of it fits 80
 
 
 class Pace:
@@ -60,7 +62,8 @@ def stage_progress(stage: str, *, cap: int, unit: str = "rows", console: Console
 
 @contextmanager
 def _bar(stage: str, cap: int, screen: Console) -> Iterator[Watch]:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[line]}"))
+    words = TextColumn("{task.fields[line]}", table_column=Column(no_wrap=True, overflow="ellipsis"))
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=BAR), MofNCompleteColumn(), words)
     pace, seen = Pace(time.monotonic()), [0.0, 0]
     with Progress(*columns, console=screen, auto_refresh=False) as progress:
         task = progress.add_task(stage, total=None, line="")
