@@ -85,6 +85,7 @@ def edition_of(folder: Path, options: Options, plan: Plan, report: Report, stand
         mode=options.mode or "row",
         base_url=options.base_url,
         superseded_by=plan.superseded.get(run.manifest.run_id),
+        runs=frozenset((*plan.build, *plan.keep, *plan.removed)),
         chart_cache=options.cache_folder / "charts",
         redactions=read_redactions(options.content / "redactions.toml"),
     )

@@ -293,12 +293,14 @@ def notices(edition: Edition | None, page: str) -> tuple[Notice, ...]:
         left_out = f"Left out of every score and page: {', '.join(sorted(standing.withheld))}."
         reasons = () if standing.state == "preview" else standing.reasons
         found.append(Notice("withheld", "Published in part", (left_out, *reasons)))
-    if manifest.supersedes:
-        link = paths.relative(page, paths.run_index(manifest.supersedes))
-        found.append(Notice("supersedes", f"This run supersedes {manifest.supersedes}", (), link))
-    if edition.superseded_by:
-        link = paths.relative(page, paths.run_index(edition.superseded_by))
-        found.append(Notice("superseded", f"Superseded by {edition.superseded_by}", (), link))
+    relations = (
+        ("supersedes", "This run supersedes", manifest.supersedes),
+        ("superseded", "Superseded by", edition.superseded_by),
+    )
+    for kind, words, other in relations:
+        if other:
+            link = paths.relative(page, paths.run_index(other)) if edition.links_to(other) else None
+            found.append(Notice(kind, f"{words} {other}", (), link))
     return tuple(found)
 
 

@@ -55,6 +55,7 @@ class Edition:
     `dist/` without a trailing slash, or None. `superseded_by` names a newer run that replaces this one. `chart_cache`
     is a folder for finished charts, or None to keep them in memory only. `redactions`: the site's withdrawn
     responses; whatever shows a response passes the shard through `redactions.apply` first.
+    `runs`: every run that has a page on the site, tombstones too, or None when that is not known.
     `manifest_sha256` is the hash of the published data/manifest.json, empty before the downloads are written.
     """
 
@@ -65,6 +66,7 @@ class Edition:
     mode: Literal["row", "folded"] = "row"
     base_url: str | None = None
     superseded_by: str | None = None
+    runs: frozenset[str] | None = None
     chart_cache: Path | None = None
     redactions: Redactions = field(default_factory=Redactions)
     manifest_sha256: str = ""
@@ -73,6 +75,10 @@ class Edition:
     def run_id(self) -> str:
         """The run's id."""
         return self.run.manifest.run_id
+
+    def links_to(self, run_id: str) -> bool:
+        """Whether a link to another run's pages would live."""
+        return self.runs is None or run_id in self.runs
 
     @property
     def simulated(self) -> bool:

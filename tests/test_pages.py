@@ -493,6 +493,15 @@ class TestRoot:
         assert '<a href="../older/index.html">This run supersedes older</a>' in html
         assert '<a href="../newest/index.html">Superseded by newest</a>' in html
 
+    def test_a_superseded_run_that_is_not_on_the_site_is_named_without_a_link(self, edition):
+        manifest = edition.run.manifest.model_copy(update={"supersedes": "older"})
+        newer = dataclasses.replace(
+            edition, run=dataclasses.replace(edition.run, manifest=manifest), runs=frozenset({RUN})
+        )
+        pages = dict(render_pages(newer))
+        assert "<strong>This run supersedes older.</strong>" in pages[paths.run_index(RUN)].decode()
+        assert "older, not published here" in read(pages[paths.run_page(RUN, "run")]).text
+
 
 class TestSitemaps:
     def test_a_small_site_has_one_sorted_sitemap(self):
