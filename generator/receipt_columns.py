@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from generator.bulk import Column, Html, Nested, Text, escaped
-from generator.receipt_text import NO_RESPONSE, matches_text, value_text, vote_text, why
+from generator.receipt_text import NO_LABEL, NO_RESPONSE, matches_text, value_text, vote_text, why
 from generator.render import visible
 from generator.schema.bank import Bank
 
@@ -191,7 +191,7 @@ def row_columns(table: pa.Table, bank: Bank) -> dict[str, Column]:
         "prompt": Html(prompt_html(table)),
         "response": Html(response_html(table)),
         "votes": Nested(list_offsets(votes), vote_columns(votes)),
-        "label": Text(pc.fill_null(_decoded(names["final_label"]), "none")),
+        "label": Text(pc.fill_null(_decoded(names["final_label"]), NO_LABEL)),
         "value": Text(mapped(values, value_text)),
         "why": Text(why_texts(table)),
         "finish": Text(pc.fill_null(_decoded(names["finish_reason"]), "–")),

@@ -78,13 +78,13 @@ def _own_file(run_id: str, name: str) -> str:
     return f"runs/{run_id}/receipts/{name}"
 
 
-def _context(edition: Edition, model: str, page: str, title: str, last: str) -> dict[str, Any]:
+def _context(edition: Edition, model: str, page: str, title: str, *last: tuple[str, str | None]) -> dict[str, Any]:
     run_id = edition.run_id
     crumbs = (
         (f"Run {run_id}", paths.run_index(run_id)),
         (model, paths.model_page(run_id, model)),
         ("Receipts", paths.receipts_list(run_id, model)),
-        (last, None),
+        *last,
     )
     base = frame(
         edition,
@@ -120,13 +120,17 @@ def row_context(edition: Edition, model: str) -> dict[str, Any]:
     concept, anchor = hole("row", "concept"), hole("row", "anchor")
     page = paths.set_page(edition.run_id, model, concept).removesuffix("index.html") + f"{anchor}.html"
     title = f"{model}, {concept}, {anchor}"
-    return _context(edition, model, page, title, anchor)
+    return _context(
+        edition, model, page, title, (concept, paths.set_page(edition.run_id, model, concept)), (anchor, None)
+    )
 
 
 def set_context(edition: Edition, model: str) -> dict[str, Any]:
     """Return what a set page's template needs besides `row`."""
     concept = hole("row", "concept")
-    return _context(edition, model, paths.set_page(edition.run_id, model, concept), f"{model}, {concept}", concept)
+    return _context(
+        edition, model, paths.set_page(edition.run_id, model, concept), f"{model}, {concept}", (concept, None)
+    )
 
 
 def receipt_task(edition: Edition, model: str, out: Path) -> ReceiptTask:

@@ -9,6 +9,7 @@ from generator.schema.bank import REFUSAL
 
 Row = Mapping[str, Any]
 
+NO_LABEL = "no label"
 NO_RESPONSE = "No response: the call failed."
 FRAMING_LABELS = {"direct": "Direct", "professional": "Professional"}
 _ERRORS = {
@@ -39,8 +40,8 @@ def matches_text(matches: bool | None) -> str:
 
 
 def value_text(value: float | None) -> str:
-    """Return a row's value with up to three decimals, or a dash where there is none."""
-    return "–" if value is None else f"{value:.3f}".rstrip("0").rstrip(".")
+    """Return `value 0.585`, with up to three decimals, or `no value`."""
+    return "no value" if value is None else "value " + f"{value:.3f}".rstrip("0").rstrip(".")
 
 
 def why(row: Row) -> str:
@@ -68,7 +69,7 @@ def _from_votes(row: Row, votes: list[Mapping[str, Any]]) -> str:
     a, b = votes[0], votes[1]
     if len(votes) == 2:
         if row["status"] == "contested":
-            return f"The two judges disagree ({vote_text(a)} against {vote_text(b)}), and no tiebreak judge is left."
+            return f"The two judges disagree ({vote_text(a)} against {vote_text(b)}), and this model has no tiebreak."
         if a["score"] is not None and b["score"] is not None:
             return f"The scores {a['score']} and {b['score']} lie within 10 points; their mean is final."
         return f"Both primary judges said {a['label']}."

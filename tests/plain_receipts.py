@@ -11,7 +11,7 @@ from markupsafe import Markup
 from generator import paths
 from generator.bulk import plain_environment
 from generator.receipt_pages import model_numbers, row_context, set_context
-from generator.receipt_text import FRAMING_LABELS, NO_RESPONSE, matches_text, value_text, vote_text, why
+from generator.receipt_text import FRAMING_LABELS, NO_LABEL, NO_RESPONSE, matches_text, value_text, vote_text, why
 from generator.render import environment, visible
 from generator.shards import read_shard
 from generator.site import Edition
@@ -61,7 +61,7 @@ def row_view(row: dict[str, Any], edition: Edition) -> dict[str, Any]:
         "prompt": marked(row["prompt"], [(row["swap_start"], row["swap_end"])], "swap"),
         "response": absent if response is None else marked(response, spans, "mask"),
         "votes": [vote_view(v) for v in row["votes"]],
-        "label": row["final_label"] or "none",
+        "label": row["final_label"] or NO_LABEL,
         "value": value_text(row["value"]),
         "why": why(row),
         "finish": dash(row["finish_reason"]),

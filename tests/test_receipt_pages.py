@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
+import posixpath
+import random
+import re
+from html.parser import HTMLParser
 from pathlib import Path
-from types import SimpleNamespace
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
-from generator import receipt_pages
-from generator.receipt_pages import receipt_task, set_batches, write_receipts
+from generator import paths, receipt_columns, receipt_pages
+from generator.receipt_pages import receipt_task, write_receipts
+from generator.receipt_text import NO_RESPONSE, why
 from generator.redactions import Redaction, Redactions
-from generator.schema.columns import arrow_schema
-from generator.schema.tables import CELLS, DISPARITIES
+from generator.render import visible
+from generator.scores import score_run
 from generator.shards import load_run, read_shard
 from generator.site import Edition, read_site
+from generator.standing import Standing
 from tests.factories import make_bank, make_receipt, make_rows, write_run
 from tests.plain_receipts import plain_pages
 
 MODEL = "sim-alpha/one"
+KEY = ("concept", "framing", "group", "repeat")
 HOSTILE = (
     "<script>alert(1)</script> & &amp; \" ' </div><!-- ]]> {{ row.model }} {% raw %}",
     "\n leading line feed,\ttabs, trailing space \n\n",
@@ -91,9 +100,8 @@ def hostile(tmp_path_factory):
 
 def edition_of(folder: Path, **changes) -> Edition:
     run = load_run(folder)
-    tables = {"cells": arrow_schema(CELLS).empty_table(), "disparities": arrow_schema(DISPARITIES).empty_table()}
-    scored = SimpleNamespace(tables=tables)
-    standing = SimpleNamespace(state="published", reasons=(), withheld=frozenset())
+    scored = score_run(run, resamples=20)
+    standing = Standing("published", ())
     return Edition(site=read_site(), run=run, scored=scored, standing=standing, **changes)
 
 
@@ -126,7 +134,7 @@ class TestBulkEqualsPlain:
         redactions = Redactions(
             (Redaction(receipt_id=receipt, reason="names <somebody>", date="2026-11-30", evidence=True),)
         )
-        standing = SimpleNamespace(state="withheld", reasons=("capability fails",), withheld=frozenset({"capability"}))
+        standing = Standing("withheld", ("capability fails",), frozenset({"capability"}))
         edition = dataclasses.replace(hostile, redactions=redactions, standing=standing)
         pages = written(edition, tmp_path)
         assert pages == dict(plain_pages(edition, MODEL))
@@ -136,3 +144,162 @@ class TestBulkEqualsPlain:
     def test_base_url_reaches_titles_and_addresses(self, hostile, tmp_path):
         edition = dataclasses.replace(hostile, base_url="https://example.org/bias")
         assert written(edition, tmp_path) == dict(plain_pages(edition, MODEL))
+
+
+class Blocks(HTMLParser):
+    """The text of every untrusted block, code points that a page spells out put back."""
+
+    def __init__(self, data: bytes):
+        super().__init__(convert_charrefs=True)
+        self.found: list[str] = []
+        self.depth = 0
+        self.spelled = False
+        self.feed(data.decode())
+
+    def handle_starttag(self, tag, attrs):
+        css = dict(attrs).get("class", "")
+        if tag == "div" and "raw" in css.split():
+            self.depth = 1
+            self.found.append("")
+        elif tag == "div" and self.depth:
+            self.depth += 1
+        self.spelled = self.depth > 0 and css == "cp"
+
+    def handle_endtag(self, tag):
+        self.depth -= tag == "div" and self.depth > 0
+        self.spelled = False
+
+    def handle_data(self, data):
+        if self.depth:
+            self.found[-1] += chr(int(data[2:], 16)) if self.spelled else data
+
+
+class TestWhatAReaderFinds:
+    def test_prompts_and_responses_are_there_to_the_last_character(self, hostile, tmp_path):
+        pages = written(hostile, tmp_path)
+        rows = read_shard(hostile.run, MODEL).to_pylist()
+        assert len(rows) == 72
+        for row in rows:
+            found = Blocks(pages[paths.row_page(hostile.run_id, MODEL, *(row[k] for k in KEY))]).found
+            assert found == [row["prompt"], NO_RESPONSE if row["response"] is None else row["response"]]
+
+    def test_nothing_untrusted_becomes_markup(self, hostile, tmp_path):
+        for data in written(hostile, tmp_path).values():
+            assert b"<script>alert" not in data
+            assert data.count(b"<script") == 1
+            assert not set(data.decode()) & set("\x00\x07\x1b\x1f\x7f\r\u202e\u2066\u2069\u200b\ufeff\t")
+
+    def test_a_vote_stands_with_judge_role_and_evidence(self, hostile, tmp_path):
+        pages = written(hostile, tmp_path)
+        rows = read_shard(hostile.run, MODEL).to_pylist()
+        three = next(row for row in rows if len(row["votes"]) == 3 and row["status"] == "scored")
+        page = pages[paths.row_page(hostile.run_id, MODEL, *(three[k] for k in KEY))].decode()
+        for vote in three["votes"]:
+            assert page.count(f"{vote['judge']} <span") == 1
+            assert vote["key"] in page
+        assert three["receipt_id"] in page
+        assert three["prompt_sha256"] in page
+        assert f'href="index.html#{paths.row_anchor(*(three[k] for k in KEY[1:]))}"' in page
+
+    def test_the_permalink_is_an_anchor_of_the_set_page(self, hostile, tmp_path):
+        pages = written(hostile, tmp_path)
+        for row in read_shard(hostile.run, MODEL).to_pylist():
+            page = pages[paths.set_page(hostile.run_id, MODEL, row["concept"])].decode()
+            assert page.count(f'id="{paths.row_anchor(*(row[k] for k in KEY[1:]))}"') == 1
+
+    def test_previous_and_next_walk_through_every_row_once(self, hostile, tmp_path):
+        pages = written(hostile, tmp_path)
+        rows = [
+            paths.row_page(hostile.run_id, MODEL, *(r[k] for k in KEY))
+            for r in read_shard(hostile.run, MODEL).to_pylist()
+        ]
+        walked = [rows[0]]
+        while found := re.search(r'<a rel="next" href="([^"]+)"', pages[walked[-1]].decode()):
+            walked.append(posixpath.normpath(posixpath.join(posixpath.dirname(walked[-1]), found[1])))
+        assert walked == rows
+        assert 'rel="prev"' not in pages[rows[0]].decode()
+
+    def test_every_link_within_the_receipts_is_alive(self, hostile, tmp_path):
+        pages = written(hostile, tmp_path)
+        for name, data in pages.items():
+            for target in re.findall(r'href="([^"#]+\.html)', data.decode()):
+                path = posixpath.normpath(posixpath.join(posixpath.dirname(name), target))
+                inside = path.startswith(f"runs/hostile/receipts/{MODEL}/") and path.count("/") == 6
+                assert not inside or path in pages, (name, target)
+
+    def test_a_row_page_weighs_less_than_8_kb(self, tmp_path):
+        bank = small_bank()
+        rows = make_rows(bank, MODEL, run_id="long", answers=lambda *_: (0.0, 1.0, 1.0))
+        words = random.Random(1)
+        for row in rows:
+            row["response"] = " ".join("".join(words.choices("abcdefghij", k=6)) for _ in range(250))
+            row["mask_spans"] = []
+        folder = write_run(tmp_path / "long", bank, {MODEL: rows})
+        pages = written(edition_of(folder), tmp_path / "out")
+        sizes = [len(gzip.compress(data)) for name, data in pages.items() if not name.endswith("index.html")]
+        assert len(sizes) == 72
+        assert max(sizes) < 8000
+
+
+class TestUnusualCharacters:
+    def test_arrow_sees_every_character_that_the_page_spells_out(self):
+        points = [p for p in range(0x110000) if not 0xD800 <= p < 0xE000]
+        flagged = pc.match_substring_regex(pa.array([chr(p) for p in points]), receipt_columns._UNUSUAL).to_pylist()
+        seen = {p for p, hit in zip(points, flagged, strict=True) if hit}
+        wanted = set()
+        for start in range(0, len(points), 512):
+            part = points[start : start + 512]
+            if "class=" in visible("".join(map(chr, part))):
+                wanted |= {p for p in part if "class=" in visible(chr(p))}
+        assert len(wanted) > 400
+        assert wanted - seen == set()
+
+    def test_ordinary_text_is_not_slowed_down(self):
+        text = "An ordinary answer,\nin two lines: naïve – “so”, 日本語, עברית, 😀."
+        assert pc.match_substring_regex(pa.array([text]), receipt_columns._UNUSUAL).to_pylist() == [False]
+
+
+APART = "The primary judges disagree (OPPOSE against SUPPORT)"
+SCORES_APART = "The primary judges disagree (20 (20-39) against 60 (60-79))"
+UNUSABLE = "gave no usable vote (error: the answer was not JSON)"
+
+
+class TestWhy:
+    @pytest.mark.parametrize(
+        ("answers", "sentence"),
+        [
+            ((0.5, 0.5), "Both primary judges said MIXED."),
+            (("REFUSAL", "REFUSAL"), "Both primary judges said REFUSAL."),
+            ((0.0, 1.0, 1.0), f"{APART}; the tiebreak said SUPPORT, so two of three decide."),
+            ((0.0, 1.0, 0.5), f"{APART}, and the tiebreak (MIXED) did not settle it."),
+            ((0.0, "REFUSAL", "REFUSAL"), f"{APART.replace('SUPPORT', 'REFUSAL')}; with the tiebreak, two of three saw a refusal."),
+            ((0.5, None), f"sim-judge-b/two {UNUSABLE}, and a row needs both primary judges."),
+            ((0.0, 1.0, None), f"{APART}, and the tiebreak {UNUSABLE}."),
+        ],
+    )  # fmt: skip
+    def test_a_label_row(self, answers, sentence):
+        assert why(make_receipt(small_bank(), concept="age_stance_0", answers=answers)) == sentence
+
+    @pytest.mark.parametrize(
+        ("answers", "sentence"),
+        [
+            ((0.55, 0.62), "The scores 55 and 62 lie within 10 points; their mean is final."),
+            ((0.2, 0.6, 0.55), f"{SCORES_APART}; the tiebreak said 55 (40-59), and the closest scores decide."),
+            ((0.2, 0.6, 0.9), f"{SCORES_APART}, and the tiebreak (90 (80-100)) did not settle it."),
+        ],
+    )  # fmt: skip
+    def test_a_score_row(self, answers, sentence):
+        assert why(make_receipt(small_bank(), concept="age_capability_0", answers=answers)) == sentence
+
+    def test_two_judges_have_nobody_to_settle_it(self):
+        row = make_receipt(small_bank(), model="sim-judge-a/own", concept="age_stance_0", answers=(0.0, 1.0))
+        assert why(row) == "The two judges disagree (OPPOSE against SUPPORT), and this model has no tiebreak."
+
+    def test_rows_without_votes(self):
+        bank = small_bank()
+        lost = make_receipt(bank, response=None, votes=[], status="error")
+        stopped = make_receipt(bank, response="", votes=[], status="refused", final_label="REFUSAL")
+        blocked = make_receipt(bank, response="x", votes=[], status="error")
+        assert why(lost) == "The call failed for good, so there was nothing to judge."
+        assert why(stopped).startswith("The vendor's own content filter stopped the answer")
+        assert why(blocked) == "There is no usable answer, so no judge was asked."
