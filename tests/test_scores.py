@@ -1,4 +1,4 @@
-"""Whole runs scored: a run worked by hand, the laws that hold between runs, and what is flagged, withheld or missing."""
+"""Whole runs scored: a run worked by hand, laws that hold between runs, and what is flagged, withheld or missing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from generator.scorebook import ScoreBook
 from generator.scores import score_run
 from generator.shards import load_run
 from generator.stats.bootstrap import concept_counts, expanded_tail
-from tests.factories import JUDGES, make_bank, make_rows, make_run, unit, write_run
+from tests.factories import make_bank, make_rows, make_run, unit, write_run
 
 MODEL = "sim-alpha/one"
 OTHER = "sim-beta/two"
@@ -263,9 +263,9 @@ class TestTables:
 
     def test_the_mean_band_is_the_mean_over_models(self, medium_scored):
         for edge, control in (("band_low", CONTROL_PROFESSION), ("band_high", CONTROL_TAG)):
-            if medium_scored.mean_band["swapped"]:
-                control = CONTROL_TAG if control == CONTROL_PROFESSION else CONTROL_PROFESSION
-            mean = np.mean([row_of(medium_scored, "consistency", control, model=m).estimate for m in (MODEL, OTHER)])
+            other = CONTROL_TAG if control == CONTROL_PROFESSION else CONTROL_PROFESSION
+            source = other if medium_scored.mean_band["swapped"] else control
+            mean = np.mean([row_of(medium_scored, "consistency", source, model=m).estimate for m in (MODEL, OTHER)])
             assert medium_scored.mean_band[edge]["estimate"] == pytest.approx(mean, abs=1e-10)
             assert row_of(medium_scored, edge, model="*").estimate == medium_scored.mean_band[edge]["estimate"]
 
@@ -444,7 +444,7 @@ class TestWithheld:
     def test_it_is_not_called_incomplete(self, withheld):
         assert "incomplete" not in row_of(withheld, "consistency", "age").flags
 
-    def test_the_numbers_are_those_of_the_other_concepts_with_the_same_draws(self, medium, withheld):
+    def test_the_numbers_are_those_of_the_other_concepts_with_the_same_draws(self, withheld):
         row = row_of(withheld, "disparity", "age")
         table = withheld.tables["disparities"].to_pylist()
         own = [d for d in table if d["model"] == MODEL and d["attribute"] == "age"]
@@ -534,6 +534,3 @@ class TestAgreementTable:
             if (r["rubric"], r["vendor"]) == ("capability", "*")
         ]
         assert row["modal_label"] in ("0-19", "20-39", "40-59", "60-79", "80-100")
-
-    def test_judges_of_the_run_are_the_factorys(self):
-        assert JUDGES.tiebreak == "sim-judge-c/three"

@@ -70,7 +70,7 @@ class TestLive:
 
     def test_a_failing_gate_blocks_and_says_what_to_do(self, live):
         run, scored = live
-        with pytest.raises(CheckError, match="agreement gate, rubric stance: kappa 0.400 is below 0.70") as caught:
+        with pytest.raises(CheckError, match=r"agreement gate, rubric stance: kappa 0\.400 is below 0\.70") as caught:
             standing(run, failing_gate(scored))
         assert "--withhold to leave the failing categories out" in str(caught.value)
         assert caught.value.exit_code == 1
