@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -60,12 +61,21 @@ def collect(
     return cases, absent
 
 
-def judge_session(session: Session, *, partial: bool = False, watch: Callable[[str], Watch] | None = None) -> Judging:
-    """Judge a run and, when nothing stopped it, write its receipts; `watch` gives each wave its progress."""
+@contextmanager
+def unwatched(_name: str) -> Iterator[Watch]:
+    """Watch nothing."""
+    yield lambda _tally: None
+
+
+def judge_session(
+    session: Session, *, partial: bool = False, progress: Callable[[str], AbstractContextManager[Watch]] = unwatched
+) -> Judging:
+    """Judge a run and, when nothing stopped it, write its receipts; `progress` watches each wave by name."""
     bench, result = Bench(session.plan, session.bank), Judging()
     cases, result.absent = collect(session, bench, bank_prompts(session.bank), partial=partial)
     for name, seats_of in (("judge", bench.primaries), ("tiebreak", bench.tiebreaks)):
-        result.waves.append(_wave(session, bench, cases, seats_of, watch(name) if watch else None))
+        with progress(name) as watch:
+            result.waves.append(_wave(session, bench, cases, seats_of, watch))
         if result.stopped is not None:
             return result
     for listed in cases.values():
@@ -80,7 +90,7 @@ def _wave(
     bench: Bench,
     cases: dict[str, list[Case]],
     seats_of: Callable[[Case], tuple[Seat, ...]],
-    watch: Watch | None,
+    watch: Watch,
 ) -> Outcome:
     """Ask some seats of every case; replaces the cases by those with their votes, unless something stopped the wave."""
     seats = {model: [seats_of(case) for case in listed] for model, listed in cases.items()}

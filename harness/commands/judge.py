@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -46,15 +45,10 @@ def command(
         show_forecast(folder, bank, cache, models=(), concepts=(), as_json=as_json)
         return 0
     now = int(time.time())
-    with (
-        open_session(folder, stage="judge", bank=bank, cache=cache, now=now, environment=os.environ) as session,
-        ExitStack() as bars,
-    ):
+    with open_session(folder, stage="judge", bank=bank, cache=cache, now=now, environment=os.environ) as session:
         cap = caps_of(session.plan)[RUN_ACCOUNT]
         result = judge_session(
-            session,
-            partial=partial,
-            watch=lambda stage: bars.enter_context(stage_progress(stage, cap=cap, unit="votes")),
+            session, partial=partial, progress=lambda wave: stage_progress(wave, cap=cap, unit="votes")
         )
         summary = summary_of(session, result)
     click.echo(json.dumps(summary, indent=2) if as_json else "\n".join(summary_lines(summary, run, folder)))
