@@ -43,7 +43,7 @@ def rows_of(folder, *models):
     return [r for r in rows if auditable(r["status"], len(r["votes"]))]
 
 
-def write_audit(folder, *models, asked=100, wrong=lambda row: False):
+def write_audit(folder, *models, asked=100, wrong=lambda _: False):
     """Draw from some models and label every row as the panel did, but for the `wrong` ones."""
     rows = {r["receipt_id"]: r for r in rows_of(folder, *models)}
     strata: dict[str, list[str]] = {}

@@ -36,22 +36,23 @@ def printed(folder):
     return done.output
 
 
+@pytest.mark.usefixtures("printed")
 class TestScore:
-    def test_writes_every_table_in_both_forms_beside_the_run(self, folder, printed):
+    def test_writes_every_table_in_both_forms_beside_the_run(self, folder):
         names = sorted(p.name for p in (folder / "scores").iterdir())
         assert names == sorted(f"{name}.{ending}" for name in TABLES for ending in ("csv", "parquet"))
 
-    def test_the_files_hold_the_scores(self, folder, printed):
+    def test_the_files_hold_the_scores(self, folder):
         scored = score_run(load_run(folder))
         for name in TABLES:
             assert pq.read_table(folder / f"scores/{name}.parquet").equals(scored.tables[name])
 
-    def test_twice_gives_the_same_bytes(self, folder, printed, tmp_path):
+    def test_twice_gives_the_same_bytes(self, folder, tmp_path):
         assert score(folder, "--out", tmp_path / "again").exit_code == 0
         for path in (folder / "scores").iterdir():
             assert path.read_bytes() == (tmp_path / "again" / path.name).read_bytes()
 
-    def test_the_leaderboard_says_what_a_reader_must_know(self, folder, printed):
+    def test_the_leaderboard_says_what_a_reader_must_know(self, printed):
         first = printed.splitlines()[0]
         assert "SIMULATED" in first
         assert MODEL in printed
@@ -59,14 +60,14 @@ class TestScore:
         assert "gate stance: kappa" in printed
         assert "against publication: the human audit is missing" in printed
 
-    def test_json_holds_the_same_numbers(self, folder, printed, tmp_path):
+    def test_json_holds_the_same_numbers(self, folder, tmp_path):
         found = json.loads(score(folder, "--out", tmp_path / "x", "--json").output)
         tiers = pq.read_table(folder / "scores/tiers.parquet").to_pylist()
         assert [m["model"] for m in found["models"]] == [t["model"] for t in tiers]
         assert [m["consistency"]["estimate"] for m in found["models"]] == [t["estimate"] for t in tiers]
         assert found["kind"] == "simulated"
 
-    def test_withhold_leaves_a_category_out(self, folder, printed, tmp_path):
+    def test_withhold_leaves_a_category_out(self, folder, tmp_path):
         assert score(folder, "--out", tmp_path / "w", "--withhold", "stance").exit_code == 0
         concepts = pq.read_table(tmp_path / "w/cells.parquet")["concept"].to_pylist()
         assert not any("stance" in c for c in concepts)
@@ -90,7 +91,7 @@ class TestBadInput:
         assert code == 2
         assert "--withhold moods: no such category; the bank has allocation, capability, stance" in message
 
-    def test_a_tampered_shard_stops_it_before_anything_is_written(self, folder, monkeypatch, capsys, tmp_path):
+    def test_a_tampered_shard_stops_it_before_anything_is_written(self, monkeypatch, capsys, tmp_path):
         copy = make_run(tmp_path / "scored", bank=MEDIUM, models=(MODEL,))
         path = copy / "receipts/sim-alpha__one.parquet"
         path.write_bytes(path.read_bytes()[:-1] + b"x")
