@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from generator.bulk import Column, Html, Nested, Text, escaped
 from generator.receipt_text import NO_LABEL, NO_RESPONSE, matches_text, value_text, vote_text, why
-from generator.render import visible
+from generator.render import HIDDEN_POINTS, visible
 from generator.schema.bank import Bank
 
 Ints = np.ndarray[Any, np.dtype[np.int32]]
@@ -25,8 +25,8 @@ DICTIONARIES = (
     "attribute", "concept", "category", "rubric", "rubric_sha256", "framing", "group", "group_np",
     "finish_reason", "served_by", "final_label", "status",
 )  # fmt: skip
-# What RE2 has to find in a text before Python looks at it: everything that `visible` shows as a code point lies here.
-_UNUSUAL = r"[\x00-\x09\x0b-\x1f\x7f-\x{a0}\x{ad}]|[\x{600}-\x{605}\x{61c}\x{6dd}\x{70f}\x{890}-\x{8e2}\x{1680}\x{180e}]|[\x{2000}-\x{200f}\x{2028}-\x{202f}\x{205f}-\x{206f}\x{3000}]|[\x{e000}-\x{f8ff}\x{feff}-\x{ffff}]|[\x{110bd}-\x{110cd}\x{e0000}-\x{e007f}]"  # noqa: E501
+# What RE2 has to find in a text before Python looks at it: everything that `visible` shows as a code point.
+_UNUSUAL = "[" + "".join(f"\\x{{{point:x}}}" for point in HIDDEN_POINTS) + "]"
 OPEN = {"swap": '<mark class="swap"><span>', "mask": '<mark class="mask"><span>'}
 CLOSE = "</span></mark>"
 

@@ -129,6 +129,7 @@ def _shown(point: int) -> str:
 
 
 _HIDDEN = {p: _shown(p) for p in (*range(0x3200), *range(0xFE00, 0x10000), *_FORMAT_BEYOND) if _hidden(p)}
+HIDDEN_POINTS = tuple(sorted(_HIDDEN))
 
 
 def _ranges(points: Sequence[int]) -> str:

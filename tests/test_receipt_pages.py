@@ -260,6 +260,7 @@ class TestUnusualCharacters:
 
 
 APART = "The primary judges disagree (OPPOSE against SUPPORT)"
+REFUSED = "The primary judges disagree (OPPOSE against REFUSAL)"
 SCORES_APART = "The primary judges disagree (20 (20-39) against 60 (60-79))"
 UNUSABLE = "gave no usable vote (error: the answer was not JSON)"
 
@@ -272,7 +273,7 @@ class TestWhy:
             (("REFUSAL", "REFUSAL"), "Both primary judges said REFUSAL."),
             ((0.0, 1.0, 1.0), f"{APART}; the tiebreak said SUPPORT, so two of three decide."),
             ((0.0, 1.0, 0.5), f"{APART}, and the tiebreak (MIXED) did not settle it."),
-            ((0.0, "REFUSAL", "REFUSAL"), f"{APART.replace('SUPPORT', 'REFUSAL')}; with the tiebreak, two of three saw a refusal."),
+            ((0.0, "REFUSAL", "REFUSAL"), f"{REFUSED}; with the tiebreak, two of three saw a refusal."),
             ((0.5, None), f"sim-judge-b/two {UNUSABLE}, and a row needs both primary judges."),
             ((0.0, 1.0, None), f"{APART}, and the tiebreak {UNUSABLE}."),
         ],
