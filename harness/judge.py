@@ -16,7 +16,7 @@ from harness.ballot import Ballot, failed_vote
 from harness.calls import Answer, Call, Message, Request
 from harness.evaluate import PlannedRow
 from harness.keys import JudgeKeys
-from harness.masking import Span, apply_mask, mask_prompt, masker_for
+from harness.masking import Masker, Span, apply_mask, mask_prompt, masker_for
 from harness.outcome import Outcome
 from harness.plan import Plan
 
@@ -73,6 +73,7 @@ class Bench:
     bank: Bank
     ballots: dict[str, Ballot] = field(init=False)
     _keys: dict[tuple[str, str], JudgeKeys] = field(init=False, default_factory=dict)
+    _maskers: dict[str, Masker] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.ballots = {rubric.id: Ballot(rubric) for rubric in self.bank.rubrics}
@@ -86,7 +87,7 @@ class Bench:
         if not rubric.mask_groups:
             shown = self._shown(rubric, row.prompt.rendered.text, answer)
             return Case(row, rubric, panel, answer, shown=shown)
-        masker = masker_for(self.bank, concept)
+        masker = self._maskers.get(concept.id) or self._maskers.setdefault(concept.id, masker_for(self.bank, concept))
         spans = tuple(masker.spans(answer.text))
         masked = apply_mask(answer.text, spans)
         shown = self._shown(rubric, mask_prompt(row.prompt.rendered), replace(answer, text=masked))
