@@ -144,7 +144,11 @@ def opened(context: BrowserContext, origin: str) -> Iterator[Watched]:
     page, faults = watched.page, watched.faults
     page.on("pageerror", lambda error: faults.append(f"script error: {error}"))
     page.on("console", lambda m: faults.append(f"console: {m.text}") if m.type in ("error", "warning") else None)
-    page.on("requestfailed", lambda r: faults.append(f"failed: {r.url} {r.failure}"))
+    # Aborted: the page was left before a picture came, which is no fault of the page.
+    page.on(
+        "requestfailed",
+        lambda r: None if "ABORTED" in str(r.failure) else faults.append(f"failed: {r.url} {r.failure}"),
+    )
     page.on("request", lambda r: None if r.url.startswith((origin, "data:")) else faults.append(f"beyond: {r.url}"))
     page.on("dialog", lambda d: (faults.append(f"dialog: {d.message}"), d.dismiss()))
     try:
