@@ -15,6 +15,8 @@ from harness.outcome import Outcome
 from harness.plan import Callee
 from harness.writer import Books, Records
 
+LARGEST_BATCH = 1_000  # so that Ctrl-C never waits for more than a moment
+
 
 @dataclass
 class _Asked:
@@ -38,10 +40,11 @@ class BatchLane:
     async def work(self, queue: deque[Call]) -> None:
         """Empty the queue, batch by batch; between batches the loop may see a Ctrl-C."""
         waiting: deque[_Asked] = deque()
+        size = min(self._endpoint.batch_size, LARGEST_BATCH)
         while (queue or waiting) and not self._outcome.halted:
-            while queue and len(waiting) < self._endpoint.batch_size:
+            while queue and len(waiting) < size:
                 waiting.append(_Asked(queue.popleft()))
-            batch = [waiting.popleft() for _ in range(min(len(waiting), self._endpoint.batch_size))]
+            batch = [waiting.popleft() for _ in range(min(len(waiting), size))]
             waiting.extendleft(reversed(self._batch(batch)))
             self._tell()
             await asyncio.sleep(0)

@@ -302,6 +302,15 @@ class TestStops:
         assert "no credit left" in str(outcome.stopped)
         assert (len(outcome.answers), len(outcome.left), run.book()) == (3, 6, Book(settled=3 * COST))
 
+    def test_a_call_that_waits_for_its_next_attempt_is_left_when_the_stage_stops(
+        self, tmp_path: Path, bank: Bank
+    ) -> None:
+        with ScriptedServer([BUSY, Reply(402, delay=0.3), Reply(body=chat())]) as server:
+            run = live_run(tmp_path, bank, server.url, local={"concurrency": 2, "backoff": 2.0})
+            outcome = run(calls(2))
+        assert "no credit left" in str(outcome.stopped)
+        assert (len(server.requests), len(outcome.left), outcome.failures, run.book()) == (2, 2, {}, Book())
+
     def test_a_full_disk_is_one_error_and_what_was_counted_is_safe(self, tmp_path: Path, bank: Bank) -> None:
         long = "x" * 3000
         plan = make_plan(simulated_data(bank, "sim-alpha/one"))
