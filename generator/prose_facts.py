@@ -197,7 +197,8 @@ def _paired_prompts(bank: Bank, attribute: Attribute, concept_id: str) -> dict[s
     concept, prompts = bank.concept[concept_id], []
     for group in bank.groups_of(attribute.id):
         shown = bank.render(concept, FRAMINGS[0], group)
-        parts = {"before": shown.text[: shown.start], "np": shown.np, "after": shown.text[shown.end :]}
+        parts: dict[str, Any] = {"before": shown.text[: shown.start], "np": shown.np, "after": shown.text[shown.end :]}
+        parts |= {"start": shown.start, "end": shown.end}
         prompts.append({"label": group.label, **parts})
     return {"concept": concept.id, "framing": FRAMINGS[0], "attribute": attribute.label, "prompts": prompts}
 

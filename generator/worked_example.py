@@ -146,7 +146,7 @@ def replicates(edition: Edition, means: dict[str, float], attribute: str) -> Flo
     counts = edition.scored.weights[attribute].astype(np.float64)
     values = counts @ np.array([means.get(c, 0.0) for c in concepts])
     present = counts @ np.array([float(c in means) for c in concepts])
-    return np.divide(values, present, out=np.full(len(counts), np.nan), where=present > 0)
+    return np.asarray(np.divide(values, present, out=np.full(len(counts), np.nan), where=present > 0))
 
 
 def _concept_lines(edition: Edition, subject: Subject, page: str) -> list[dict[str, Any]]:
