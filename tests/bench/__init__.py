@@ -1,1 +1,1 @@
-"""Speed of publishing and scoring, side by side with peers: `python -m tests.bench` (issue 8). Never part of the tests."""
+"""Speed beside peers: `python -m tests.bench` (issue 8). Never part of the tests."""

@@ -1,6 +1,6 @@
 """Valid run folders of any size for the bench: the full shape, texts of realistic length, made in seconds.
 
-The text is word salad with a known share of characters that HTML escapes and of non-ASCII ones; models differ by noise only.
+The text is word salad, one word in thirty with characters that HTML escapes or beyond ASCII; models differ by noise.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from generator.schema.canonical import receipt_id, sha256_hex
 from generator.schema.columns import RECEIPT_SCHEMA
 from generator.schema.names import shard_name
 from generator.schema.verdict import Vote, final_verdict
-from tests.factories import make_bank, make_votes, write_run
+from tests.factories import CONTROL_QUOTA, QUOTA, make_bank, make_votes, write_run
 
 VENDORS = ("sim-alder", "sim-birch", "sim-cedar", "sim-judge-a", "sim-judge-b", "sim-judge-c", "sim-maple")
 MODELS = tuple(f"{vendor}/{size}" for vendor in VENDORS for size in ("large", "small"))
 WORDS = (
-    "the a of to and in that for with on as is was are be this by from or an it applicant request decision evidence "
-    "history record policy review panel income letter claim reason concern interview balance outcome context measure "
-    "office report weigh consider approve deny partial support because although however therefore unless careful "
-    "consistent relevant documented further local public annual monthly prior"
-).split()
+    "the", "a", "of", "to", "and", "in", "that", "for", "with", "on", "as", "is", "was", "are", "be", "this", "by",
+    "from", "or", "an", "it", "applicant", "request", "decision", "evidence", "history", "record", "policy", "review",
+    "panel", "income", "letter", "claim", "reason", "concern", "interview", "balance", "outcome", "context", "measure",
+    "office", "report", "weigh", "consider", "approve", "deny", "partial", "support", "because", "although", "however",
+    "therefore", "unless", "careful", "consistent", "relevant", "documented", "further", "local", "public", "annual",
+    "monthly", "prior",
+)  # fmt: skip
 SPECIAL = ("R&D", "<b>not</b>", "x>y", '"quoted"', "it's", "naïve", "—", "“so”", "日本語", "½", "😀", "עברית")
 
 
@@ -42,9 +44,9 @@ def salad(rng: random.Random, length: int) -> str:
     return " ".join(words).strip()
 
 
-def bench_rows(bank: Bank, model: str, repeats: int, run_id: str) -> pa.Table:
+def bench_rows(bank: Bank, model: str, repeats: int, run_id: str, seed: str = "") -> pa.Table:
     """All planned rows of a model as a table in the shard's order."""
-    rng = random.Random(model)
+    rng = random.Random(model + seed)
     texts = [salad(rng, min(1500, max(100, int(rng.lognormvariate(6.2, 0.6))))) for _ in range(2000)]
     cache: dict[tuple[object, ...], tuple[list[dict[str, object]], object]] = {}
     columns: dict[str, list[object]] = {name: [] for name in RECEIPT_SCHEMA.names}
@@ -82,12 +84,16 @@ def bench_rows(bank: Bank, model: str, repeats: int, run_id: str) -> pa.Table:
                         "response": opening + rng.choice(texts),
                         "response_key": sha256_hex(f"{model}|{prompt.text}|{repeat}"),
                         "mask_spans": [{"start": 6, "end": 6 + len(prompt.np)}],
-                        "votes": [{**v, "evidence": None if v["error"] else " ".join(rng.choices(WORDS, k=10))} for v in votes],
+                        "votes": [{**v, "evidence": None if v["error"] else _evidence(rng)} for v in votes],
                         "final_label": verdict.label, "value": verdict.value, "status": verdict.status,
                     }  # fmt: skip
                     for name, values in columns.items():
                         values.append(row[name])
     return pa.table({f.name: pa.array(columns[f.name], f.type) for f in RECEIPT_SCHEMA}, schema=RECEIPT_SCHEMA)
+
+
+def _evidence(rng: random.Random) -> str:
+    return " ".join(rng.choices(WORDS, k=10))
 
 
 def _answers(rng: random.Random, tendency: float) -> tuple[float | str | None, ...]:
@@ -103,17 +109,26 @@ def _answers(rng: random.Random, tendency: float) -> tuple[float | str | None, .
     return (value, other, "REFUSAL")
 
 
-def make_bench_run(folder: Path, *, repeats: int = 3, models: tuple[str, ...] = MODELS, groups: int = 5) -> Path:
-    """Write a run of the full shape: 132 concepts x 2 framings x `groups` groups x `repeats` rows a model."""
+def make_bench_run(
+    folder: Path,
+    *,
+    repeats: int = 3,
+    models: tuple[str, ...] = MODELS,
+    groups: int = 5,
+    factor: int = 1,
+    seed: str = "",
+) -> Path:
+    """Write a run: 132 x `factor` concepts x 2 framings x `groups` groups x `repeats` rows for each model."""
     if (folder / "manifest.json").exists():
         return folder
-    bank = make_bank(groups=groups)
+    quotas = [{category: count * factor for category, count in quota.items()} for quota in (QUOTA, CONTROL_QUOTA)]
+    bank = make_bank(groups=groups, quota=quotas[0], control_quota=quotas[1])
     receipts = folder / "receipts"
     receipts.mkdir(parents=True, exist_ok=True)
     entries, counts = [], Counter({"scored": 0, "refused": 0, "contested": 0, "error": 0})
     for model in sorted(models):
         made = receipts / f"{shard_name(model)}.made"
-        table = bench_rows(bank, model, repeats, folder.name)
+        table = bench_rows(bank, model, repeats, folder.name, seed)
         pq.write_table(table, made, compression="zstd")
         digest = sha256_hex(made.read_bytes())
         name = f"receipts/{shard_name(model)}.parquet"

@@ -1,0 +1,88 @@
+"""Measures a command: wall clock, processor time and peak resident memory of the whole process tree."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import subprocess
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run of a command; `own` is what it printed after SECONDS, if anything."""
+
+    wall: float
+    cpu: float
+    peak_mb: float
+    own: float | None
+    output: str
+
+
+def tree_bytes(root: int) -> int:
+    """Resident bytes of a process and all below it, shared pages counted once a process."""
+    children: dict[int, list[int]] = {}
+    resident: dict[int, int] = {}
+    for folder in Path("/proc").iterdir():
+        entry = folder.name
+        if entry.isdigit():
+            try:
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            except (OSError, ValueError):
+                continue
+            children.setdefault(int(fields[1]), []).append(int(entry))
+            resident[int(entry)] = int(fields[21]) * PAGE
+    total, todo = 0, [root]
+    while todo:
+        process = todo.pop()
+        total += resident.get(process, 0)
+        todo += children.get(process, [])
+    return total
+
+
+def measure(command: list[str], *, cwd: Path | None = None, env: dict[str, str] | None = None) -> Measured:
+    """Run a command to its end; raises RuntimeError with its output when it fails."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        command, cwd=cwd, env={**os.environ, **(env or {})}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    peak = 0
+    ended = threading.Event()
+
+    def sample() -> None:
+        nonlocal peak
+        while not ended.wait(0.05):
+            peak = max(peak, tree_bytes(process.pid))
+
+    thread = threading.Thread(target=sample)
+    thread.start()
+    output = process.communicate()[0]
+    wall = time.perf_counter() - start
+    ended.set()
+    thread.join()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(command)}\n{output[-2000:]}")
+    own = [float(line.split()[1]) for line in output.splitlines() if line.startswith("SECONDS ")]
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Measured(wall, cpu, peak / 1e6, own[-1] if own else None, output)
+
+
+def machine() -> str:
+    """The facts of this machine in one line."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
+    memory = os.sysconf("SC_PHYS_PAGES") * PAGE / 1e9
+    cores = len(os.sched_getaffinity(0))
+    load = os.getloadavg()[0]
+    return (
+        f"{model}, {cores} processors, {memory:.0f} GB, Linux {platform.release()}, "
+        f"Python {platform.python_version()}, load {load:.1f} at the start"
+    )
