@@ -1,0 +1,166 @@
+"""What a reader does on the pages of a run: sorts by keyboard, follows a number to its rows, copies, prints."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.conftest import context_of, opened
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def page(site, browser):
+    with context_of(browser) as context, opened(context, site.http) as watched:
+        yield watched.page
+        assert watched.faults == []
+
+
+def column(page, number):
+    """The numbers of a column of the leaderboard's matrix, top to bottom, as they stand."""
+    return page.locator(f"table.matrix tbody tr td:nth-child({number}) [data-score]").all_inner_texts()
+
+
+def order(page):
+    return page.locator("table.matrix tbody th").all_inner_texts()
+
+
+class TestSorting:
+    def test_a_column_is_sorted_by_keyboard_both_ways(self, site, page):
+        page.goto(site.http + site.kinds["leaderboard"])
+        head = page.locator("table.matrix thead th", has_text="age").first
+        head.locator("button").focus()
+        page.keyboard.press("Enter")
+        assert head.get_attribute("aria-sort") == "descending"
+        down = [float(text) for text in column(page, 5)]
+        assert down == sorted(down, reverse=True)
+        page.keyboard.press("Enter")
+        assert head.get_attribute("aria-sort") == "ascending"
+        assert [float(text) for text in column(page, 5)] == down[::-1]
+
+    def test_only_the_sorted_column_says_so(self, site, page):
+        page.goto(site.http + site.kinds["leaderboard"])
+        for button in page.locator("table.matrix thead button").all()[:3]:
+            button.click()
+        assert page.locator("table.matrix [aria-sort]").count() == 1
+
+    def test_names_sort_from_a_to_z_first(self, site, page):
+        page.goto(site.http + site.kinds["leaderboard"])
+        page.locator("table.matrix thead button").first.click()
+        assert order(page) == sorted(order(page))
+
+    def test_models_without_a_number_stay_last_both_ways(self, site, page):
+        page.goto(site.http + site.kinds["leaderboard"])
+        cell = page.locator("table.matrix tbody tr").first.locator("td").nth(0)
+        cell.evaluate("cell => { cell.dataset.value = ''; }")
+        name = order(page)[0]
+        button = page.locator("table.matrix thead button").nth(1)
+        for _ in range(2):
+            button.click()
+            assert order(page)[-1] == name
+
+    def test_without_scripts_a_column_head_leads_to_the_attribute_s_own_page(self, site, browser):
+        with context_of(browser, scripts=False) as context, opened(context, site.http) as watched:
+            watched.page.goto(site.http + site.kinds["leaderboard"])
+            watched.page.locator("table.matrix thead a", has_text="age").first.click()
+            assert watched.page.url.endswith("/attributes/age.html")
+            found = watched.page.locator("table[data-sort] td:nth-child(2) > [data-score]").all_inner_texts()
+            values = [float(text) for text in found]
+            assert values == sorted(values, reverse=True)
+
+
+class TestNumberToEvidence:
+    @pytest.mark.parametrize("scripts", [True, False])
+    def test_a_score_opens_the_concepts_behind_it_and_those_lead_to_answers(self, site, browser, scripts):
+        with context_of(browser, scripts=scripts) as context, opened(context, site.http) as watched:
+            page = watched.page
+            page.goto(site.http + site.kinds["leaderboard"])
+            page.locator("table.matrix tbody tr").first.locator("td").nth(3).locator("a").first.click()
+            assert page.url.endswith("#age")
+            inside = page.locator("#age")
+            assert inside.is_visible()
+            assert "rests on" in inside.inner_text()
+            inside.locator("a", has_text="set").first.click()
+            assert "/receipts/" in page.url
+            assert page.locator("h1").count() == 1
+
+    def test_answers_without_a_value_are_one_click_away(self, site, page):
+        page.goto(site.http + site.kinds["model"] + "#age")
+        page.locator("#age a", has_text="refused").first.click()
+        assert "model=sim-alpha/one&attribute=age&status=refused" in page.url
+        page.wait_for_function("document.querySelector('#filter-status').value === 'refused'")
+
+
+class TestCharts:
+    @pytest.mark.parametrize(("width", "shown"), [(360, "narrow"), (767, "narrow"), (768, "wide"), (1280, "wide")])
+    def test_one_drawing_is_shown_and_has_a_name(self, site, browser, width, shown):
+        with context_of(browser, width=width) as context, opened(context, site.http) as watched:
+            watched.page.goto(site.http + site.kinds["model"])
+            visible = watched.page.locator("figure.plot svg:visible")
+            assert visible.count() == 1
+            assert f"chart-{shown}" in visible.get_attribute("class")
+            assert watched.page.get_by_role("img", name="Consistency of sim-alpha/one by attribute").count() == 1
+
+    @pytest.mark.parametrize("width", [320, 360, 1280])
+    @pytest.mark.parametrize("kind", ["model", "attribute"])
+    def test_no_label_is_cut_or_runs_into_another(self, site, browser, width, kind):
+        with context_of(browser, width=width) as context, opened(context, site.http) as watched:
+            watched.page.goto(site.http + site.kinds[kind])
+            boxes = watched.page.evaluate(
+                """() => [...document.querySelectorAll("figure.plot svg")].filter((s) => s.checkVisibility())
+                  .flatMap((s) => [...s.querySelectorAll("text")].filter((t) => t.textContent.trim()))
+                  .map((t) => { const b = t.getBoundingClientRect();
+                    return [t.textContent, b.left, b.right, b.top, b.bottom]; })"""
+            )
+            assert len(boxes) > 10
+            assert [b for b in boxes if b[1] < 0 or b[2] > width] == []
+            assert overlaps(boxes) == []
+
+    def test_the_overlap_check_can_fail(self):
+        assert overlaps([["a", 0, 10, 0, 10], ["b", 5, 15, 5, 15], ["c", 20, 30, 0, 10]]) == [("a", "b")]
+
+
+def overlaps(boxes):
+    """Pairs of labels that share more than a pixel."""
+    return [
+        (a[0], b[0])
+        for i, a in enumerate(boxes)
+        for b in boxes[i + 1 :]
+        if min(a[2], b[2]) - max(a[1], b[1]) > 1 and min(a[4], b[4]) - max(a[3], b[3]) > 1
+    ]
+
+
+class TestKeyboard:
+    def test_the_first_tab_reaches_the_skip_link_and_it_works(self, site, page):
+        page.goto(site.http + site.kinds["model"])
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.className") == "skip"
+        box = page.locator(".skip").bounding_box()
+        assert box["x"] >= 0
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.activeElement.id") == "main"
+
+    def test_focus_is_visible(self, site, page):
+        page.goto(site.http + site.kinds["leaderboard"])
+        for _ in range(3):
+            page.keyboard.press("Tab")
+        style = page.evaluate(
+            "(s => [s.outlineStyle, parseFloat(s.outlineWidth)])(getComputedStyle(document.activeElement))"
+        )
+        assert style[0] == "solid"
+        assert style[1] >= 2
+
+
+class TestPaper:
+    def test_print_is_black_on_white_without_navigation(self, site, browser):
+        with context_of(browser, scheme="dark") as context, opened(context, site.http) as watched:
+            watched.page.goto(site.http + site.kinds["leaderboard"])
+            watched.page.emulate_media(media="print")
+            assert not watched.page.locator("nav[aria-label=Main]").is_visible()
+            colours = watched.page.evaluate(
+                "(s => [s.color, s.backgroundColor])(getComputedStyle(document.documentElement))"
+            )
+            assert colours == ["rgb(0, 0, 0)", "rgb(255, 255, 255)"]
+            # Shapes, too, take the light theme's inks: pale ones would vanish on paper.
+            ink = watched.page.locator(".board .ibar .i").first.evaluate("line => getComputedStyle(line).stroke")
+            assert ink == "rgb(20, 55, 94)"
