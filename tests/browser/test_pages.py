@@ -124,6 +124,27 @@ class TestWeight:
         assert heavy == {}
 
 
+TEXT = ("ink", "soft", "link", "accent", "flagged", "suggestive", "unresolved", "good")
+COLOURS = """names => {
+  const probe = document.body.appendChild(document.createElement("i"));
+  return Object.fromEntries(names.map((name) => {
+    probe.style.color = `var(--${name})`;
+    return [name, getComputedStyle(probe).color.match(/[\\d.]+/g).map(Number)];
+  }));
+}"""
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_every_text_colour_stands_out_from_every_ground(site, browser, scheme):
+    with context_of(browser, scheme=scheme) as context, opened(context, site.http) as watched:
+        watched.page.goto(site.http + "index.html")
+        colours = watched.page.evaluate(COLOURS, [*TEXT, "paper", "raised", "mark", "mark-ink", "line-strong"])
+    pairs = [(text, ground, 4.5) for text in TEXT for ground in ("paper", "raised")]
+    pairs += [("mark-ink", "mark", 4.5), ("line-strong", "paper", 3.0)]
+    weak = {(a, b): round(contrast(colours[a], colours[b]), 2) for a, b, _ in pairs}
+    assert {pair: ratio for (pair, ratio), (*_, least) in zip(weak.items(), pairs, strict=True) if ratio < least} == {}
+
+
 class TestHostileText:
     def test_set_pages_show_it_and_run_none_of_it(self, site, browser):
         with context_of(browser) as context, opened(context, site.http) as watched:
