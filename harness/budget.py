@@ -109,6 +109,7 @@ class Ledger:
         self.path = folder / LEDGER
         self._run, self._stage, self._caps = run_id, stage, caps
         self._db = open_database(self.path, _TABLES, _VERSION)
+        self._failed = set(self.failures())
         self._open: dict[int, tuple[str, str, int]] = {}  # role, model, reserved of what this process has in flight
 
     def __enter__(self) -> Self:
@@ -163,8 +164,16 @@ class Ledger:
     def _insert(self, rows: Iterable[tuple[object, ...]]) -> None:
         self._db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
-    def settle(self, costs: Mapping[int, int | None], failures: Mapping[str, str] | None = None) -> None:
-        """Settle entries at their cost in picodollars (None: lost), and note the keys of calls that failed for good."""
+    def settle(
+        self,
+        costs: Mapping[int, int | None],
+        failures: Mapping[str, str] | None = None,
+        answered: Iterable[str] = (),
+    ) -> None:
+        """Settle entries at their cost in picodollars (None: lost).
+
+        `failures` are the codes, by key, of calls that failed for good; `answered` are keys that now have an answer.
+        """
         with transaction(self._db):
             committed = self._committed()
             for entry, cost in costs.items():
@@ -179,6 +188,10 @@ class Ledger:
             self._commit_accounts(committed)
             if failures:
                 self._db.executemany("INSERT OR REPLACE INTO failures VALUES (?, ?)", list(failures.items()))
+                self._failed.update(failures)
+            if cured := self._failed.intersection(answered):
+                self._db.executemany("DELETE FROM failures WHERE key = ?", [(key,) for key in sorted(cured)])
+                self._failed -= cured
         for entry in costs:
             self._open.pop(entry, None)
 
@@ -249,7 +262,7 @@ class Ledger:
         return dict(self._db.execute(query))
 
     def failures(self) -> dict[str, str]:
-        """Return the code of every call that failed for good, by key; a later answer in the cache overrules it."""
+        """Return the code of every call whose last attempt failed for good, by key."""
         return dict(self._db.execute("SELECT key, code FROM failures"))
 
     def faults(self) -> list[str]:

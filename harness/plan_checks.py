@@ -10,16 +10,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from generator.schema.errors import InputError
 from generator.schema.names import SHA256, model_fault, run_id_fault, simulated, vendor_of
+from harness.plan import SIMULATED, Callee, EndpointPlan, Plan
 
-if TYPE_CHECKING:
-    from harness.plan import Callee, EndpointPlan, Plan
-
-SIMULATED = "simulated"
 RESERVED_PARAMS = ("messages", "model", "n", "provider", "response_format", "stream", "tools", "tool_choice")
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HEADER = re.compile(r"[A-Za-z0-9-]+")
@@ -55,6 +52,10 @@ def _name_faults(plan: Plan) -> Iterator[str]:
     for place, callee in _callees(plan):
         if fault := model_fault(callee.model):
             yield f"{place}: {fault}; what the endpoint calls it goes into api_model"
+    for slug in plan.subject.keys() & plan.judge.keys():
+        subject, judge = plan.subject[slug], plan.judge[slug]
+        if subject.endpoint == judge.endpoint and _routing(subject) != _routing(judge):
+            yield f"models: {slug} is a judge, too, with another provider or served_as; give both the same"
     for model, times in Counter(m.model for m in plan.models).items():
         if times > 1:
             yield f"models: {model} is listed {times} times; give each setting of a model its own slug"
@@ -65,6 +66,10 @@ def _name_faults(plan: Plan) -> Iterator[str]:
             yield f"supersedes: {plan.supersedes} is this run itself; name the run that it replaces"
     if SHA256.fullmatch(plan.bank.sha256) is None:
         yield f"bank.sha256: {plan.bank.sha256!r} is not 64 hex digits; `aibiasbench bank hash` prints it"
+
+
+def _routing(callee: Callee) -> tuple[object, object]:
+    return callee.provider, callee.served_as
 
 
 def _day_faults(plan: Plan) -> Iterator[str]:
@@ -144,6 +149,8 @@ def _endpoint_faults(name: str, endpoint: EndpointPlan) -> Iterator[str]:
 
 def _callee_faults(plan: Plan, place: str, callee: Callee) -> Iterator[str]:
     yield from _param_faults(f"{place}.params", callee.params)
+    if callee.provider is not None and not _is_json(callee.provider):
+        yield f"{place}.provider: {callee.provider!r} has no JSON form"
     if not callee.api_model.strip():
         yield f"{place}.api_model: empty; give the name that the endpoint knows"
     if callee.endpoint != SIMULATED:

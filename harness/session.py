@@ -19,8 +19,8 @@ from harness.calls import BatchEndpoint, Endpoint
 from harness.client import HttpEndpoint
 from harness.engine import Engine
 from harness.lock import stage_lock
-from harness.plan import RUN_TOML, Plan, check_pin, read_plan
-from harness.plan_checks import SIMULATED
+from harness.plan import SIMULATED, Plan
+from harness.run_toml import RUN_TOML, check_pin, read_plan
 
 
 @dataclass(frozen=True)

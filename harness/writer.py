@@ -41,7 +41,7 @@ class Books:
         """Store, then settle; returns the answers that another process had stored first."""
         others = self._cache.store(records.answers) if records.answers else {}
         if records.costs or records.failures:
-            self._ledger.settle(records.costs, records.failures)
+            self._ledger.settle(records.costs, records.failures, [entry.key for entry in records.answers])
             for entry in records.costs:
                 self._in_flight.subtract((RUN_ACCOUNT, self._accounts.pop(entry)))
         return others

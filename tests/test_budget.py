@@ -101,6 +101,14 @@ class TestSettle:
         with ledger(tmp_path, run=100) as book:
             assert book.failures() == {sha256_hex("a"): "transport"}
 
+    def test_an_answer_takes_its_failure_back(self, tmp_path: Path) -> None:
+        with ledger(tmp_path, run=100) as book:
+            book.reserve([(call("a"), 9), (call("b"), 9), (call("a"), 9)])
+            book.settle({1: 0, 2: 0}, {sha256_hex("a"): "transport", sha256_hex("b"): "empty"})
+        with ledger(tmp_path, run=100) as book:
+            book.settle({3: 0}, answered=[sha256_hex("a"), sha256_hex("c")])
+            assert book.failures() == {sha256_hex("b"): "empty"}
+
     def test_lost_calls_are_settled_together_at_what_was_billed(self, tmp_path: Path) -> None:
         with ledger(tmp_path, run=1000) as book:
             book.reserve([(call("a"), 90), (call("b"), 30), (call("c"), 7)])

@@ -19,7 +19,7 @@ from harness.commands import audit, judge
 from harness.commands import eval as evaluation
 from harness.commands.demo import start_afresh
 from harness.demo import FULL, MARK, SMALL, run_toml
-from harness.plan import read_plan
+from harness.run_toml import read_plan
 from harness.simulated_profiles import RESPONDENTS
 
 ROOT = Path(__file__).parent.parent

@@ -148,6 +148,8 @@ class TestRetries:
             run = live_run(tmp_path, bank, server.url)
             first, second = run(calls(1)), run(calls(1))
         assert (first.tally.failed, second.tally.asked, second.tally.cached) == (1, 1, 0)
+        with run.ledger() as ledger:
+            assert ledger.failures() == {}
 
     def test_white_space_is_asked_for_again_twice(self, tmp_path: Path, bank: Bank) -> None:
         with ScriptedServer([Reply(body=chat(" \n\t\u00a0"))]) as server:

@@ -126,6 +126,19 @@ class TestCommand:
         assert done.stdout.startswith(f"eval of my-run: {self.planned(working)} answers planned, 0 from the cache")
         assert done.stdout.endswith(f"next: aibiasbench judge {tmp_path}/my-run\n")
 
+    def test_a_changed_parameter_asks_only_that_model_again(self, tmp_path: Path, working: Bank) -> None:
+        models = [callee("alpha/one"), callee("beta/two")]
+        with ScriptedServer() as server:
+            folder = self.folder(tmp_path, live_data(working, server.url, models=models))
+            invoke(*self.args(folder, working))
+            before = len(server.requests)
+            models[1] = callee("beta/two", params={"temperature": 0.1})
+            write_run_toml(folder, live_data(working, server.url, models=models))
+            invoke(*self.args(folder, working))
+        assert before == 2 * self.planned(working)
+        assert {(r["model"], r["temperature"]) for r in server.requests[before:]} == {("two", 0.1)}
+        assert len(server.requests) - before == self.planned(working)
+
     def test_a_cap_stops_with_exit_3_and_says_what_is_left(self, tmp_path: Path, working: Bank) -> None:
         with ScriptedServer() as server:
             folder = self.folder(tmp_path, live_data(working, server.url, caps={"run": 0.002}))

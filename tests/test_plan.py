@@ -10,7 +10,8 @@ import pytest
 
 from generator.schema.bank import Bank
 from generator.schema.errors import InputError
-from harness.plan import Plan, Prices, check_pin, read_plan, run_folder
+from harness.plan import Plan, Prices
+from harness.run_toml import check_pin, read_plan, run_folder
 from tests.factories import make_bank
 from tests.plans import callee, live_data, make_plan, simulated_data, write_run_toml
 
@@ -118,6 +119,11 @@ class TestLoadPlan:
     def test_a_model_twice_is_refused(self, bank: Bank) -> None:
         with pytest.raises(InputError, match="alpha/one is listed 2 times"):
             make_plan(live_data(bank, models=[callee("alpha/one"), callee("alpha/one")]))
+
+    def test_a_subject_that_judges_keeps_one_routing(self, bank: Bank) -> None:
+        subject = callee("judge-a/x", provider={"only": ["y"]})
+        with pytest.raises(InputError, match="judge-a/x is a judge, too, with another provider"):
+            make_plan(live_data(bank, models=[subject]))
 
     @pytest.mark.parametrize("run_id", ["Run", "a_b", "x" * 41, "-a", "con", "lpt1"])
     def test_a_malformed_run_id_is_refused(self, bank: Bank, run_id: str) -> None:

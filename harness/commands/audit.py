@@ -27,8 +27,8 @@ from harness.audit import (
     sheet_csv,
 )
 from harness.audit_sheet import sheet_html
-from harness.plan import RUNS, run_folder
 from harness.receipts import replace_file
+from harness.run_toml import RUNS, run_folder
 from harness.simulated_reviewer import reviewed
 
 _RUNS_DIR = click.option(

@@ -13,8 +13,8 @@ from generator.schema.errors import InputError
 from harness.audit import AUDIT
 from harness.bank import BANK_FOLDER, read_bank_folder
 from harness.demo import FULL, MARK, SMALL, run_toml
-from harness.plan import RUN_TOML, RUNS
 from harness.receipts import replace_file
+from harness.run_toml import RUN_TOML, RUNS
 
 CACHE = Path(".cache")
 

@@ -6,24 +6,21 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from generator.schema.bank import Bank
-from generator.schema.errors import CapError, InputError
 from harness.bank import BANK_FOLDER, read_bank_folder
 from harness.budget import RUN_ACCOUNT, caps_of, dollars, picodollars
-from harness.cache import DEFAULT_CACHE, Cache
+from harness.cache import DEFAULT_CACHE
 from harness.evaluate import bank_prompts, chosen, response_calls
 from harness.outcome import Outcome
-from harness.plan import RUN_TOML, RUNS, Plan, check_pin, read_plan, run_folder
 from harness.progress import stage_progress
+from harness.report import counts, exit_code, show_forecast, usd
+from harness.run_toml import RUNS, run_folder
 from harness.session import Session, open_session
-
-INTERRUPTED = 130
 
 
 @click.command("eval")
@@ -84,49 +81,6 @@ def evaluate(session: Session, models: Sequence[str] = (), concepts: Sequence[st
         return session.engine.run(calls, watch=watch, keep=False)
 
 
-def show_forecast(
-    folder: Path, bank: Bank, cache: Path, *, models: Sequence[str], concepts: Sequence[str], as_json: bool
-) -> None:
-    """Print what eval and judge would ask and cost; needs no key and writes nothing."""
-    from harness.forecast import Forecaster
-
-    plan = read_plan(folder)
-    check_pin(plan, bank, str(folder / RUN_TOML))
-    prompts = bank_prompts(bank, chosen(concepts, list(bank.concept), "concept"))
-    with Cache(cache if cache.exists() else Path(":memory:"), now=0) as answers:
-        forecaster = Forecaster(plan, bank, answers)
-        for model in chosen(models, list(plan.subject), "model"):
-            forecaster.add(model, prompts)
-    lines = [f.as_json() for f in (*forecaster.subjects.values(), *forecaster.judges.values())]
-    total = {key: sum(float(line[key]) for line in lines) for key in ("calls", "expected_usd", "most_usd")}
-    report = {"run_id": plan.run_id, "cap_usd": plan.caps.run, "total": total, "calls": lines}
-    click.echo(json.dumps(report, indent=2) if as_json else "\n".join(forecast_lines(lines, total, plan)))
-
-
-def forecast_lines(lines: Sequence[dict[str, Any]], total: dict[str, Any], plan: Plan) -> list[str]:
-    """Return the forecast as a table in plain text."""
-    width = max(len(str(line["model"])) for line in lines)
-    head = f"{'role':8}{'model':{width}}{'cached':>9}{'calls':>9}{'prompt tokens':>15}{'answer tokens':>15}"
-    rows = [
-        f"{line['role']:8}{line['model']:{width}}{line['cached']:>9,}{line['calls']:>9,}{line['prompt_tokens']:>15,}"
-        f"{line['completion_tokens']:>15,}{usd(line['expected_usd']):>12}{usd(line['most_usd']):>12}"
-        for line in lines
-    ]
-    left = f"{'':8}{'together':{width}}{'':>9}{total['calls']:>9,.0f}{'':>30}"
-    sums = f"{usd(total['expected_usd']):>12}{usd(total['most_usd']):>12}"
-    return [
-        f"{head}{'expected':>12}{'at most':>12}",
-        *rows,
-        left + sums,
-        f"cap of the run: {usd(plan.caps.run)}. No call is made that could pass a cap, whatever this estimate says.",
-    ]
-
-
-def usd(amount: float) -> str:
-    """Return an amount of US dollars: cents, and more digits below one cent."""
-    return f"${amount:,.2f}" if amount >= 0.01 or amount == 0 else f"${amount:.6f}"
-
-
 def summary_of(session: Session, outcome: Outcome) -> dict[str, Any]:
     """Return the numbers of an eval that finished or was stopped."""
     tally, book = outcome.tally, session.ledger.book("subject")
@@ -171,21 +125,3 @@ def summary_lines(summary: dict[str, Any], run: str) -> list[str]:
     if not summary["left"]:
         lines.append(f"next: aibiasbench judge {run}")
     return lines
-
-
-def counts(pairs: Iterable[tuple[str, int]]) -> str:
-    """Return counts in words."""
-    return ", ".join(f"{number:,} {name}" for name, number in pairs) or "none"
-
-
-def exit_code(outcome: Outcome, again: str) -> int:
-    """Return 0 or 130; raises CapError or InputError where a cap or an endpoint stopped the stage."""
-    left = f"{len(outcome.left):,} calls are left; `{again}` goes on from here"
-    if outcome.interrupted:
-        click.echo(f"interrupted: {left}", err=True)
-        return INTERRUPTED
-    if outcome.stopped is not None:
-        raise InputError(f"{outcome.stopped}\n{left}")
-    if outcome.capped:
-        raise CapError(f"stopped at a spend cap ({', '.join(sorted(outcome.capped))}): {left}, with a higher cap")
-    return 0

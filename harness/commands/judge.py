@@ -13,10 +13,10 @@ import click
 from harness.bank import BANK_FOLDER, read_bank_folder
 from harness.budget import RUN_ACCOUNT, caps_of, dollars
 from harness.cache import DEFAULT_CACHE
-from harness.commands.eval import counts, exit_code, show_forecast, usd
 from harness.judging import Judging, judge_session
-from harness.plan import RUNS, run_folder
 from harness.progress import stage_progress
+from harness.report import counts, exit_code, show_forecast, usd
+from harness.run_toml import RUNS, run_folder
 from harness.session import Session, open_session
 
 
