@@ -97,7 +97,7 @@ def _render_table_close(*_: Any) -> str:
 def _render_cell(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:  # noqa: ARG001
     token = tokens[index]
     align = _ALIGN.search(str(token.attrs.get("style", "")))
-    cls = ' class="num"' if align is not None and align.group(1) == "right" else ""
+    cls = ' class="n"' if align is not None and align.group(1) == "right" else ""
     scope = ' scope="col"' if token.tag == "th" else ""
     return f"<{token.tag}{scope}{cls}>"
 
@@ -153,7 +153,8 @@ def slug(text: str) -> str:
 
 
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": True}).enable("table")
+    # Curly quotes in our own words; a quote that came in with a fact is escaped, and the rule leaves it as it is.
+    parser = MarkdownIt("commonmark", {"html": True, "typographer": True}).enable(["table", "smartquotes"])
     parser.use(footnote_plugin, inline=False).use(anchors_plugin, min_level=2, max_level=3, slug_func=slug)
     parser.use(dollarmath_plugin, allow_labels=False, double_inline=False)
     for name, rule in RULES.items():

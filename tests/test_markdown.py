@@ -30,6 +30,11 @@ class TestPlain:
     def test_a_pipe_stays_inside_its_table_cell(self):
         assert body(f"| a | b |\n|---|---|\n| {plain('x|y')} | z |").count("<td>") == 2
 
+    def test_quotes_of_ours_curl_and_those_of_a_fact_do_not(self):
+        assert body(f'Our "word" isn\'t {plain(chr(34) + "theirs" + chr(34))}') == (
+            "<p>Our “word” isn’t &quot;theirs&quot;</p>\n"
+        )
+
     def test_code_is_escaped_too(self):
         assert "<code>a_b&lt;i&gt;</code>" in body(code("a_b<i>"))
 
@@ -56,8 +61,8 @@ class TestStructure:
     def test_no_inline_style_and_number_columns_by_class(self):
         html = body("| a | n |\n|---|--:|\n| x | 1 |")
         assert "style=" not in html
-        assert '<th scope="col" class="num">' in html
-        assert '<td class="num">1</td>' in html
+        assert '<th scope="col" class="n">' in html
+        assert '<td class="n">1</td>' in html
 
     def test_headings_have_anchors_and_are_listed(self):
         page = convert_page("# T\n\nFirst *words*.\n\n## The p-value\n\n### Below\n", "page.md")

@@ -207,16 +207,16 @@ class TestFilled:
 
 # What SPEC 4 and 5 compute, and a piece of the page's own text or formula that states it.
 STATED = {
-    "scoring": ["Gini's mean difference", "Worst gap", "Calibrated consistency", "Directional lean", "Refusal rate",
+    "scoring": ["Gini’s mean difference", "Worst gap", "Calibrated consistency", "Directional lean", "Refusal rate",
                 "Repeat instability", "Cross-fit disparity", "Role reversal", "0.60", "rounded to 12 decimals"],
     "statistics": ["the drawn concept has the index", "Refusal asymmetry", "Calibrated consistency", "type 7",
                    "sparse", "degenerate", "unstable", "incomplete", "swapped", "withheld", "more than 1 %"],
     "evidence": ["minimum detectable effect", "Benjamini", "Holm", "flagged", "suggestive", "unresolved", "degenerate"],
-    "agreement": ["linear weights", "PABAK", "Gwet's AC1", "minority", "Raw agreement", "Refusal agreement",
+    "agreement": ["linear weights", "PABAK", "Gwet’s AC1", "minority", "Raw agreement", "Refusal agreement",
                   "fewer than 30", "91.8 %"],
     "audit": ["largest remainder", "Kish", "Wilson", "below 0.80", "below 0.70", "Contested rows"],
     "limits": ["Not a certification", "Consistent is not fair", "United States", "One attribute at a time", "PABAK"],
-    "amendments": ["2026-08-07", "93.6 %", "96.5 %", "None of that run's results had been published"],
+    "amendments": ["2026-08-07", "93.6 %", "96.5 %", "None of that run’s results had been published"],
     "nist": ["1270", "MEASURE 2.11", "Systemic", "Human and cognitive", "MANAGE"],
 }  # fmt: skip
 

@@ -285,9 +285,9 @@
     cell(row, attribute.label);
     cell(row, group.label);
     cell(row, framing);
-    cell(row, String(plan.repeat[p]), "num");
+    cell(row, String(plan.repeat[p]), "n");
     cell(row, outcome.label === null ? "–" : outcome.label);
-    cell(row, outcome.value === null ? "–" : String(outcome.value), "num");
+    cell(row, outcome.value === null ? "–" : String(outcome.value), "n");
     cell(row, outcome.status);
     cell(row, marksOf(m, p).join(", "));
     if (hits) excerptRow(p, hits.get(p), length);
