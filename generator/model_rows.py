@@ -18,7 +18,7 @@ from generator.vote_checks import VoteColumns, vote_columns
 
 COLUMNS = (
     "attribute", "concept", "framing", "group", "repeat", "rubric", "value", "status", "final_label", "finish_reason",
-    "response", "mask_leak", "votes", "receipt_id",
+    "mask_leak", "votes", "receipt_id",
 )  # fmt: skip
 CUT = "length"
 
@@ -66,7 +66,7 @@ def _spread(table: pa.Table, positions: IntArray, votes: VoteColumns, size: int)
         "values": (table["value"].to_numpy(), np.nan),
         "status": (codes, ABSENT),
         "label": (pc.fill_null(label.indices, -1).to_numpy().astype(np.int16), -1),
-        "answered": (pc.is_valid(table["response"]).to_numpy(), False),
+        "answered": (pc.is_valid(table["finish_reason"]).to_numpy(), False),
         "cut": (pc.fill_null(pc.equal(table["finish_reason"], CUT), False).to_numpy(), False),
         "leaked": (table["mask_leak"].to_numpy(), False),
         "filtered": ((codes == status_of["refused"]) & (votes.n == 0), False),

@@ -84,6 +84,11 @@ class AttributeResult:
         """Replicates of D(attr): (resamples,)."""
         return np.asarray(self.values[self.tally.index("disparity")])
 
+    @cached_property
+    def interval(self) -> Interval:
+        """The interval of D(attr)."""
+        return percentile_interval(self.draws, self.disparity.sample)
+
     @property
     def has_value(self) -> bool:
         """Whether the model has a disparity here."""
@@ -153,8 +158,6 @@ def attribute_scores(result: AttributeResult) -> list[Score]:
     intervals = percentile_intervals(result.values, [r.sample for r in ratios])
     rows = []
     for base, interval in zip(ratios, intervals, strict=True):
-        if base.metric == "lean" and result.kind == "control":
-            continue
         gaps = result.gaps if base.metric in _FROM_DISPARITY else result.row_gaps
         shape = result.shape if base.metric in ("disparity", "worst_gap") else too_few(base.sample)
         rows.append(_of_ratio(base, result.attribute, interval, gaps | shape))
@@ -260,7 +263,7 @@ def _pooled(metric: str, seven: Sequence[AttributeResult]) -> Score:
     places = [r.tally.index(metric) for r in seven]
     numerator = sum_of([r.resampled.numerators[i] for r, i in zip(seven, places, strict=True)])
     denominator = sum_of([r.resampled.denominators[i] for r, i in zip(seven, places, strict=True)])
-    estimate = sum(float(b.numerator.sum()) for b in bases) / sum(float(b.denominator.sum()) for b in bases)
+    estimate = sum(b.hits for b in bases) / sum(b.total for b in bases)
     return _filled(row, estimate, percentile_interval(ratio(numerator, denominator), sample), too_few(sample))
 
 
@@ -300,8 +303,7 @@ def band_scores(profession: AttributeResult | None, tag: AttributeResult | None)
         edges.reverse()
     rows = []
     for metric, control in zip(BAND, edges, strict=True):
-        interval = percentile_interval(control.draws, control.disparity.sample)
-        row = as_consistency(_of_ratio(control.disparity, OVERALL, interval, control.gaps | control.shape))
+        row = as_consistency(_of_ratio(control.disparity, OVERALL, control.interval, control.gaps | control.shape))
         flags = row.flags | (frozenset({"swapped"}) if swapped else frozenset())
         rows.append(dataclasses.replace(row, metric=metric, flags=flags))
     return rows
@@ -347,7 +349,7 @@ def _excesses(demographic: Sequence[AttributeResult], edge: AttributeResult) -> 
             excess=interval,
             p=p,
             p_adjusted=adjusted,
-            lower=percentile_interval(result.draws, result.disparity.sample).low,
+            lower=result.interval.low,
             edge=edge.disparity.estimate,
             degenerate="degenerate" in edge.shape,
         )

@@ -104,16 +104,16 @@ def attribute_plans(run: Run, withheld: frozenset[str], resamples: int) -> dict[
 
 def _result(plan: AttributePlan, model: ModelRows) -> AttributeResult:
     rows = model.rows[plan.block.attribute]
-    found = tally(rows.of(plan.kept), plan.block.groups)
+    found = tally(rows.of(plan.kept), plan.block.groups, lean=plan.block.kind == "demographic")
     turned = None
     if plan.reversal is not None:
         base = reversal(rows.of(~plan.single & ~plan.withheld))
-        turned = (base, replicates((base,), plan.reversal).values[0])
+        turned = (base.ratios[0], replicates(base, plan.reversal).values[0])
     return AttributeResult(
         attribute=plan.block.attribute,
         kind=plan.block.kind,
         tally=found,
-        resampled=replicates(found.ratios, plan.resamples),
+        resampled=replicates(found, plan.resamples),
         withheld=bool(plan.withheld.any()),
         reversal=turned,
     )

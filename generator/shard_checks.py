@@ -192,6 +192,10 @@ def _check_answers(table: pa.Table, found: Findings) -> None:
     status = table["status"]
     bad = pc.invert(pc.is_in(status, pa.array(STATUSES))).to_numpy()
     found.rows(bad, "status", lambda row: _say(status[row].as_py(), ", ".join(STATUSES)))
+    missing = pc.not_equal(pc.is_null(table["response"]), pc.is_null(table["finish_reason"])).to_numpy()
+    found.rows(
+        missing, "finish_reason", lambda _: "response and finish_reason are null together, where the call failed"
+    )
     value = table["value"].to_numpy()
     outside = ~np.isnan(value) & ~((value >= 0) & (value <= 1))
     nan = pc.fill_null(pc.is_nan(table["value"]), False).to_numpy()

@@ -49,7 +49,7 @@ def result_of(table: pd.DataFrame, model: str, attribute: str, kind: str = "demo
     rows, groups = rows_of(table, model, attribute)
     found = tally(rows, groups)
     draws = Resamples.of(concept_counts("0" * 64, attribute, len(rows.values), 500))
-    return AttributeResult(attribute, kind, found, replicates(found.ratios, draws), withheld=False)
+    return AttributeResult(attribute, kind, found, replicates(found, draws), withheld=False)
 
 
 @pytest.fixture(scope="module")

@@ -303,6 +303,10 @@ class TestRows:
         change_rows(folder, value=value)
         assert "column value: saw" in faults(folder)
 
+    def test_a_response_without_a_finish_reason(self, folder):
+        change_rows(folder, finish_reason=None)
+        assert "response and finish_reason are null together" in faults(folder)
+
     def test_an_unknown_status(self, folder):
         change_rows(folder, status="maybe")
         assert "column status: saw 'maybe', expected 'scored, refused, contested, error'" in faults(folder)
@@ -432,7 +436,7 @@ class TestFinalLabel:
         assert "column final_label: saw None" in faults(folder)
 
     def test_votes_on_a_row_without_a_response(self, folder):
-        change_rows(folder, MODEL, LABEL_AT, response=None, mask_spans=[])
+        change_rows(folder, MODEL, LABEL_AT, response=None, finish_reason=None, mask_spans=[])
         assert "votes on a row without a response" in faults(folder)
 
 

@@ -164,7 +164,7 @@ def agreement(tables: FloatArray, resamples: Resamples) -> Agreement:
     pooled = scale.sum(axis=0) + scale.sum(axis=1)
     intervals = [NO_INTERVAL] * len(STATISTICS)
     if sample.enough:
-        resampled = (tables.reshape(len(tables), -1).T @ resamples.matrix).reshape(*table.shape, -1)  # whole numbers
+        resampled = resamples.totals(tables.reshape(len(tables), -1).T).reshape(*table.shape, -1)
         intervals = percentile_intervals(statistics(resampled, modal), [sample] * len(STATISTICS))
     return Agreement(
         n_pairs=n_pairs,

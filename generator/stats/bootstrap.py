@@ -26,12 +26,20 @@ BoolArray = npt.NDArray[np.bool_]
 RESAMPLES = 10_000
 DECIMALS = 12
 UNSTABLE_SHARE = 0.01
+_SCALE = 10.0**DECIMALS
 _WORDS = 8
+_ONE_THREAD = 250_000  # multiplications below which OpenBLAS stays on one thread
 
 
 def rounded(values: FloatArray) -> FloatArray:
     """Round to 12 decimals, as before any comparison, sign or quantile, so that every language decides alike."""
-    return np.asarray(np.round(values, DECIMALS) + 0.0)
+    return np.asarray(_scaled(values) / _SCALE + 0.0)
+
+
+def _scaled(values: FloatArray) -> FloatArray:
+    """Return values x 10^12 to the nearest whole number: rounding to 12 decimals before it divides again."""
+    whole = np.asarray(values * _SCALE)
+    return np.rint(whole, out=whole)
 
 
 def round12(value: float) -> float:
@@ -90,13 +98,26 @@ class Resamples:
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Return sum over concepts of count x value: (rows, concepts) -> (rows, resamples), exact in any order."""
-        return np.asarray(_on_grid(values) @ self.matrix)
+        return self.totals(_on_grid(values))
+
+    def totals(self, numbers: FloatArray) -> FloatArray:
+        """Return the same sums of numbers whose sums are exact as they stand, such as counts.
+
+        In blocks so small that the linear algebra library keeps to one thread: its own threads wait for each other
+        longer than such a product takes, and many times longer on a busy machine.
+        """
+        out = np.empty((len(numbers), self.matrix.shape[1]))
+        width = max(64, _ONE_THREAD // max(1, numbers.size))
+        for start in range(0, out.shape[1], width):
+            block = slice(start, start + width)
+            out[:, block] = numbers @ self.matrix[:, block]
+        return out
 
 
 def ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    """Return numerator / denominator, NaN where nothing was counted."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(np.where(denominator > 0, numerator / denominator, np.nan))
+    """Return numerator / denominator, NaN where nothing was counted: there both are 0."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(numerator / denominator)
 
 
 @dataclass(frozen=True)
@@ -151,12 +172,12 @@ class Interval:
 NO_INTERVAL = Interval(math.nan, math.nan, math.nan)
 
 
-def sorted_quantile(ordered: FloatArray, p: float) -> float:
-    """Return the type 7 quantile of ascending values."""
+def sorted_quantile(ordered: FloatArray, p: float, scale: float = 1.0) -> float:
+    """Return the type 7 quantile of ascending values, each divided by `scale` first."""
     place = (len(ordered) - 1) * p
     below = math.floor(place)
-    above = min(below + 1, len(ordered) - 1)
-    return float(ordered[below] + (place - below) * (ordered[above] - ordered[below]))
+    low, high = (float(x) / scale for x in (ordered[below], ordered[min(below + 1, len(ordered) - 1)]))
+    return low + (place - below) * (high - low) + 0.0
 
 
 def percentile_intervals(replicates: FloatArray, samples: Sequence[Sample]) -> list[Interval]:
@@ -164,7 +185,8 @@ def percentile_intervals(replicates: FloatArray, samples: Sequence[Sample]) -> l
 
     Replicates without a value are dropped; above 1 % of them the interval is marked unstable.
     """
-    ordered = np.sort(rounded(replicates), axis=-1)  # NaN last
+    ordered = _scaled(replicates)
+    ordered.sort(axis=-1)  # NaN last
     kept = (~np.isnan(ordered)).sum(axis=-1)
     total = replicates.shape[-1]
     found = []
@@ -173,7 +195,7 @@ def percentile_intervals(replicates: FloatArray, samples: Sequence[Sample]) -> l
             found.append(NO_INTERVAL)
             continue
         a = sample.tail
-        low, high = (sorted_quantile(row[:n], p) for p in (a, 1 - a))
+        low, high = (sorted_quantile(row[:n], p, _SCALE) for p in (a, 1 - a))
         found.append(Interval(low, high, a, total - n > UNSTABLE_SHARE * total))
     return found
 

@@ -6,6 +6,7 @@ concept without a value has numerator and denominator 0.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,7 +20,33 @@ from generator.stats.rates import Share, refusal_shares, shares
 
 @dataclass(frozen=True)
 class Ratio:
-    """One number: numerator and denominator by concept (concepts,), 0-1 scale, and what entered."""
+    """One number, 0-1 scale: NaN where nothing was counted. `hits` of `total` is its quotient over all concepts.
+
+    n_concepts: concepts with a value.
+    """
+
+    metric: str
+    group: str | None
+    hits: float
+    total: float
+    n_concepts: int
+    n_cells: int
+    n_rows: int
+
+    @property
+    def estimate(self) -> float:
+        """The number itself."""
+        return self.hits / self.total if self.total > 0 else float("nan")
+
+    @property
+    def sample(self) -> Sample:
+        """The sample that its interval rests on."""
+        return one_attribute(self.n_concepts)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A ratio before it is summed: numerator and denominator by concept, (concepts,)."""
 
     metric: str
     group: str | None
@@ -28,46 +55,53 @@ class Ratio:
     n_cells: int
     n_rows: int
 
-    @cached_property
-    def n_concepts(self) -> int:
-        """Concepts with a value."""
-        return int((self.denominator > 0).sum())
-
-    @property
-    def sample(self) -> Sample:
-        """The sample that its interval rests on."""
-        return one_attribute(self.n_concepts)
-
-    @cached_property
-    def estimate(self) -> float:
-        """The number itself, NaN where nothing was counted."""
-        total = self.denominator.sum()
-        return float(self.numerator.sum() / total) if total > 0 else float("nan")
-
 
 @dataclass(frozen=True)
-class Tally:
-    """All ratios of one attribute.
-
-    positive: concepts with D(c) > 0. uncounted: concepts without a counting cell. absent: planned rows not there.
-    """
+class Parts:
+    """Ratios with their numerators and denominators stacked: (ratios, concepts)."""
 
     ratios: tuple[Ratio, ...]
-    positive: int
-    uncounted: int
-    absent: int
+    numerators: FloatArray
+    denominators: FloatArray
+
+    @classmethod
+    def of(cls, parts: Sequence[Part]) -> Parts:
+        """Sum each part over its concepts."""
+        numerators = np.stack([p.numerator for p in parts])
+        denominators = np.stack([p.denominator for p in parts])
+        sums = zip(
+            parts,
+            numerators.sum(axis=1).tolist(),
+            denominators.sum(axis=1).tolist(),
+            (denominators > 0).sum(axis=1).tolist(),
+            strict=True,
+        )
+        ratios = tuple(Ratio(p.metric, p.group, hits, total, n, p.n_cells, p.n_rows) for p, hits, total, n in sums)
+        return cls(ratios, numerators, denominators)
 
     @cached_property
     def _places(self) -> dict[tuple[str, str | None], int]:
         return {(item.metric, item.group): i for i, item in enumerate(self.ratios)}
 
     def index(self, metric: str, group: str | None = None) -> int:
-        """Return a ratio's place; raises KeyError when the attribute has none of that name."""
+        """Return a ratio's place; raises KeyError when there is none of that name."""
         return self._places[metric, group]
 
     def find(self, metric: str, group: str | None = None) -> Ratio:
-        """Return one ratio; raises KeyError when the attribute has none of that name."""
+        """Return one ratio; raises KeyError when there is none of that name."""
         return self.ratios[self.index(metric, group)]
+
+
+@dataclass(frozen=True)
+class Tally(Parts):
+    """All ratios of one attribute.
+
+    positive: concepts with D(c) > 0. uncounted: concepts without a counting cell. absent: planned rows not there.
+    """
+
+    positive: int
+    uncounted: int
+    absent: int
 
 
 @dataclass(frozen=True)
@@ -83,27 +117,24 @@ class Replicates:
         return ratio(self.numerators, self.denominators)
 
 
-def replicates(ratios: tuple[Ratio, ...], resamples: Resamples) -> Replicates:
+def replicates(parts: Parts, resamples: Resamples) -> Replicates:
     """Resample ratios of an attribute's concepts."""
-    return Replicates(
-        resamples.sums(np.stack([r.numerator for r in ratios])),
-        resamples.sums(np.stack([r.denominator for r in ratios])),
-    )
+    return Replicates(resamples.sums(parts.numerators), resamples.sums(parts.denominators))
 
 
-def _by_concept(metric: str, values: FloatArray, n_cells: int, n_rows: int) -> Ratio:
+def _by_concept(metric: str, values: FloatArray, n_cells: int, n_rows: int) -> Part:
     """Return the mean over concepts of a value by concept, NaN = none."""
     present = ~np.isnan(values)
-    return Ratio(metric, None, np.where(present, values, 0.0), present.astype(np.float64), n_cells, n_rows)
+    return Part(metric, None, np.where(present, values, 0.0), present.astype(np.float64), n_cells, n_rows)
 
 
-def _of_share(metric: str, group: str | None, share: Share, n_rows: int | None = None) -> Ratio:
+def _of_share(metric: str, group: str | None, share: Share, n_rows: int | None = None) -> Part:
     rows = int(share.denominator.sum()) if n_rows is None else n_rows
-    return Ratio(metric, group, share.numerator, share.denominator, share.n_cells, rows)
+    return Part(metric, group, share.numerator, share.denominator, share.n_cells, rows)
 
 
-def tally(rows: Rows, groups: tuple[str, ...]) -> Tally:
-    """Return the ratios of an attribute's rows, two_sided concepts left out before."""
+def tally(rows: Rows, groups: tuple[str, ...], *, lean: bool = True) -> Tally:
+    """Return the ratios of an attribute's rows, two_sided concepts left out before; controls have no lean."""
     disparity = nan_mean(cell_disparity(rows.means))
     cells = int(rows.counting.sum())
     scored = rows.n_scored * rows.counting[..., None]
@@ -113,17 +144,20 @@ def tally(rows: Rows, groups: tuple[str, ...]) -> Tally:
         _by_concept("crossfit_disparity", crossfit(rows.values, rows.scored), *_crossfit_base(rows)),
     ]
     numerator, denominator = lean_sums(rows.means, rows.polarity)
-    for g, group in enumerate(groups):
+    for g, group in enumerate(groups if lean else ()):
         n_cells = int(denominator[g].sum())
-        ratios.append(Ratio("lean", group, numerator[g], denominator[g], n_cells, int(scored[:, :, g].sum())))
+        ratios.append(Part("lean", group, numerator[g], denominator[g], n_cells, int(scored[:, :, g].sum())))
     ratios += [
         _of_share("refusal_rate", group, share) for group, share in zip(groups, refusal_shares(rows), strict=True)
     ]
     for metric, share in shares(rows).items():
         n_rows = int(rows.n_scored[rows.repeated].sum()) if metric == "instability" else None
         ratios.append(_of_share(metric, None, share, n_rows))
+    parts = Parts.of(ratios)
     return Tally(
-        ratios=tuple(ratios),
+        ratios=parts.ratios,
+        numerators=parts.numerators,
+        denominators=parts.denominators,
         positive=int((rounded(np.nan_to_num(disparity, nan=0.0)) > 0).sum()),
         uncounted=int(np.isnan(disparity).sum()),
         absent=rows.n_absent,
@@ -136,8 +170,8 @@ def _crossfit_base(rows: Rows) -> tuple[int, int]:
     return int(use.any(axis=-1).sum()), int(rows.n_scored[use].sum())
 
 
-def reversal(rows: Rows) -> Ratio:
+def reversal(rows: Rows) -> Parts:
     """Return the role-reversal ratio of an attribute's two_sided rows."""
     numerator, denominator = reversal_sums(rows.means)
     cells = int((rows.n_groups > 0).sum())
-    return Ratio("role_reversal", None, numerator, denominator, cells, int(rows.n_scored.sum()))
+    return Parts.of([Part("role_reversal", None, numerator, denominator, cells, int(rows.n_scored.sum()))])
