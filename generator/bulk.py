@@ -10,6 +10,7 @@ The ordinary render of the same template with `plain_environment` is what the re
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,7 @@ from jinja2 import Environment, pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup
 
+Ints = np.ndarray[Any, np.dtype[np.int32]]
 # A sign that no template, title or address holds; row values never pass through the split.
 MARK = "\x1f"
 # A marker reads SIGN path SIGN, or SIGN path > partial SIGN for a loop.
@@ -64,7 +66,7 @@ class Html:
 class Nested:
     """A list a row: `offsets` (rows + 1, from 0) into the items whose columns are given."""
 
-    offsets: np.ndarray[Any, np.dtype[np.int32]]
+    offsets: Ints
     columns: Mapping[str, Column]
 
 
@@ -186,3 +188,34 @@ def render_columns(parts: tuple[Part, ...], columns: Mapping[str, Column], lengt
     if all(isinstance(piece, pa.Scalar) for piece in pieces):
         return pa.array(["".join(piece.as_py() for piece in pieces)] * length, pa.string())
     return pc.binary_join_element_wise(*pieces, "")
+
+
+def plain(array: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """Return a column as one array, dictionaries unified."""
+    if isinstance(array, pa.ChunkedArray):
+        array = array.unify_dictionaries().combine_chunks()
+        if isinstance(array, pa.ChunkedArray):
+            array = array.chunk(0) if array.num_chunks else pa.array([], array.type)
+    return array
+
+
+def list_offsets(lists: pa.ListArray) -> Ints:
+    """Return a list column's offsets from 0."""
+    offsets: Ints = lists.offsets.to_numpy()
+    shifted: Ints = (offsets - offsets[0]).astype(np.int32)
+    return shifted
+
+
+def write_slices(folder: str, names: list[str], texts: pa.Array) -> int:
+    """Write each text as a file below `folder`, by plain system calls; returns the bytes written."""
+    edges = np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1, texts.offset * 4).tolist()
+    data = memoryview(texts.buffers()[2]).cast("B")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    for name, start, end in zip(names, edges[:-1], edges[1:], strict=True):
+        handle = os.open(f"{folder}/{name}", flags, 0o644)
+        try:
+            while start < end:
+                start += os.write(handle, data[start:end])  # noqa: PLW2901 - a short write goes on where it ended
+        finally:
+            os.close(handle)
+    return int(edges[-1] - edges[0])

@@ -13,12 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from generator.bulk import Column, Html, Nested, Text, escaped
+from generator.bulk import Column, Html, Ints, Nested, Text, escaped, list_offsets, plain
 from generator.receipt_text import NO_LABEL, NO_RESPONSE, matches_text, value_text, vote_text, why
 from generator.render import HIDDEN_POINTS, visible
 from generator.schema.bank import Bank
-
-Ints = np.ndarray[Any, np.dtype[np.int32]]
 
 # Plain columns that repeat within a shard: read as dictionaries, escaped once per distinct value.
 DICTIONARIES = (
@@ -29,15 +27,6 @@ DICTIONARIES = (
 _UNUSUAL = "[" + "".join(f"\\x{{{point:x}}}" for point in HIDDEN_POINTS) + "]"
 OPEN = {"swap": '<mark class="swap"><span>', "mask": '<mark class="mask"><span>'}
 CLOSE = "</span></mark>"
-
-
-def plain(array: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """Return a column as one array, dictionaries unified."""
-    if isinstance(array, pa.ChunkedArray):
-        array = array.unify_dictionaries().combine_chunks()
-        if isinstance(array, pa.ChunkedArray):
-            array = array.chunk(0) if array.num_chunks else pa.array([], array.type)
-    return array
 
 
 def mapped(array: pa.DictionaryArray, function: Callable[[Any], str]) -> pa.DictionaryArray:
@@ -100,13 +89,6 @@ def marked_html(texts: pa.Array, span_offsets: Ints, starts: Ints, ends: Ints, c
     choose = pa.array(inside)
     html = pc.binary_join_element_wise(before.take(choose), visible_html(pieces), after.take(choose), "")
     return collapsed(html, np.append(home, len(pieces)).astype(np.int32))
-
-
-def list_offsets(lists: pa.ListArray) -> Ints:
-    """Return a list column's offsets from 0."""
-    offsets: Ints = lists.offsets.to_numpy()
-    shifted: Ints = (offsets - offsets[0]).astype(np.int32)
-    return shifted
 
 
 def prompt_html(table: pa.Table) -> pa.Array:

@@ -7,7 +7,6 @@ model; it holds all that it needs, so that it runs in this process, in another o
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +18,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from generator import paths
-from generator.bulk import Part, compile_template, constants, hole, render_columns
-from generator.receipt_columns import DICTIONARIES, plain, row_columns
+from generator.bulk import Part, compile_template, constants, hole, plain, render_columns, write_slices
+from generator.receipt_columns import DICTIONARIES, row_columns
 from generator.receipt_sets import neighbours, row_page_columns, set_columns
 from generator.redactions import Redactions
 from generator.render import assets, environment, frame
@@ -267,18 +266,3 @@ def sample_sizes(task: ReceiptTask) -> Sample:
 
 def _bytes_of(texts: pa.Array) -> int:
     return int(pc.sum(pc.binary_length(texts)).as_py() or 0)
-
-
-def write_slices(folder: str, names: list[str], texts: pa.Array) -> int:
-    """Write each text as a file below `folder`, by plain system calls; returns the bytes written."""
-    edges = np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1, texts.offset * 4).tolist()
-    data = memoryview(texts.buffers()[2]).cast("B")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-    for name, start, end in zip(names, edges[:-1], edges[1:], strict=True):
-        handle = os.open(f"{folder}/{name}", flags, 0o644)
-        try:
-            while start < end:
-                start += os.write(handle, data[start:end])  # noqa: PLW2901 - a short write goes on where it ended
-        finally:
-            os.close(handle)
-    return int(edges[-1] - edges[0])

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from generator.bulk import Column, Html, Nested, Text
-from generator.receipt_columns import Ints, mapped, plain
+from generator.bulk import Column, Html, Ints, Nested, Text, plain
+from generator.receipt_columns import mapped
 from generator.receipt_text import FRAMING_LABELS
 
 CURRENT = ' aria-current="page"'

@@ -15,11 +15,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from generator.bulk import Column, Nested, Text, compile_template, plain_environment, render_columns
-from generator.receipt_columns import list_offsets, plain
-from generator.receipt_pages import write_slices
-from tests.bench.peer_rows import TEXTS
+from generator.bulk import (
+    Column,
+    Nested,
+    Text,
+    compile_template,
+    list_offsets,
+    plain,
+    plain_environment,
+    render_columns,
+    write_slices,
+)
 
+TEXTS = (
+    "id", "path", "model", "attribute", "concept", "category", "framing", "group", "repeat", "status", "before",
+    "swap", "after", "response", "label", "value", "previous", "following",
+)  # fmt: skip
 REPEATING = ("model", "attribute", "concept", "category", "framing", "group", "repeat", "status", "label", "value")
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -81,12 +92,13 @@ def in_processes(rows: Path, out: str, processes: int) -> None:
     """The bulk engine, row groups dealt out to processes."""
     groups = opened(rows).num_row_groups
     children = []
-    for number in range(processes):
+    for number in range(1, processes):
         child = os.fork()
         if child == 0:
             bulk(rows, out, range(number, groups, processes))
             os._exit(0)
         children.append(child)
+    bulk(rows, out, range(0, groups, processes))
     if any(os.waitpid(child, 0)[1] for child in children):
         raise SystemExit("a process failed")
 

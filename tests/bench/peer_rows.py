@@ -10,14 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests.bench.peer_pages import TEXTS
 from tests.bench.runs import MODELS, bench_rows
 from tests.factories import make_bank
 
 VOTE = pa.struct([("judge", pa.string()), ("label", pa.string()), ("evidence", pa.string())])
-TEXTS = (
-    "id", "path", "model", "attribute", "concept", "category", "framing", "group", "repeat", "status", "before",
-    "swap", "after", "response", "label", "value", "previous", "following",
-)  # fmt: skip
 SCHEMA = pa.schema([*((name, pa.string()) for name in TEXTS), ("votes", pa.list_(VOTE))])
 ROW_GROUP = 4_096
 
