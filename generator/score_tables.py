@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -39,8 +39,9 @@ def _key(*parts: str | None) -> tuple[bytes, ...]:
 class TableMaker:
     """Makes the tables of one run; every row carries the run's provenance."""
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
+    def __init__(self, run: Run, shown: Mapping[str, BoolArray], counted: Mapping[str, BoolArray]) -> None:
+        """Take a run and, by attribute, the concepts that `cells` shows and those that disparities count."""
+        self._run, self._shown, self._counted = run, shown, counted
         manifest = run.manifest
         self._constants = {
             "run_id": manifest.run_id,
@@ -72,18 +73,19 @@ class TableMaker:
         ordered = sorted(rows, key=lambda item: _key(item[0].id, item[1]))
         return self.from_rows("agreement", [_agreement_row(*item) for item in ordered])
 
-    def tiers(self, placed: Sequence[Placed]) -> pa.Table:
-        """Return the leaderboard in the order of rank, unranked models last."""
+    def tiers(self, placed: Sequence[Placed], overall: Mapping[str, Score]) -> pa.Table:
+        """Return the leaderboard in the order of rank, unranked models last; numbers are those of `scores`."""
         rows = []
         for item in placed:
-            low, high = _ends(item.standing.interval, POINTS)
+            score = overall[item.standing.model]
+            low, high = _ends(score.interval)
             rows.append(
                 {
                     "model": item.standing.model,
                     "rank": item.rank,
                     "tier": item.tier,
                     "founder": item.founder,
-                    "estimate": number(POINTS * item.standing.estimate),
+                    "estimate": number(score.estimate),
                     "ci_low": low,
                     "ci_high": high,
                 }
@@ -104,52 +106,65 @@ class TableMaker:
         }
         return self.make("comparisons", columns, len(found))
 
-    @cached_property
-    def _cell_keys(self) -> dict[str, dict[str, pa.Array]]:
-        return {block.attribute: _keys(block, with_group=True) for block in self._run.layout.blocks}
+    def cells(self, model: str, rows: Mapping[str, Rows]) -> pa.Table:
+        """Return every (concept, framing, group) of a model, withheld concepts left out."""
+        parts = [_cell_columns(rows[name], mask) for name, mask in self._shown.items()]
+        return self._of_model("cells", model, self._cell_keys, parts)
+
+    def disparities(self, model: str, rows: Mapping[str, Rows]) -> pa.Table:
+        """Return every (concept, framing) of a model, withheld and two_sided concepts left out."""
+        parts = [_pair_columns(rows[name], mask) for name, mask in self._counted.items()]
+        return self._of_model("disparities", model, self._pair_keys, parts)
 
     @cached_property
-    def _pair_keys(self) -> dict[str, dict[str, pa.Array]]:
-        return {block.attribute: _keys(block, with_group=False) for block in self._run.layout.blocks}
+    def _cell_keys(self) -> dict[str, pa.ChunkedArray]:
+        return _joined([_keys(b, self._shown[b.attribute], with_group=True) for b in self._run.layout.blocks])
 
-    def cells(self, model: str, block: Block, rows: Rows, kept: BoolArray) -> pa.Table:
-        """Return every (concept, framing, group) of an attribute; `kept` (concepts,) leaves withheld ones out."""
-        use = np.broadcast_to(kept[:, None, None], rows.n_scored.shape).ravel()
-        means = rows.means.ravel()
-        unanimous = pa.array(rows.unanimous.ravel()[use], mask=~rows.repeated.ravel()[use])
-        columns = {
-            "mean_value": pa.array(means[use], mask=np.isnan(means)[use]),
-            "n_scored": rows.n_scored.ravel()[use],
-            "n_refused": rows.count(REFUSED).ravel()[use],
-            "n_contested": rows.count(CONTESTED).ravel()[use],
-            "n_error": rows.count(ERROR).ravel()[use],
-            "unanimous": unanimous,
-        }
-        return self._of_block("cells", model, self._cell_keys[block.attribute], use, columns)
+    @cached_property
+    def _pair_keys(self) -> dict[str, pa.ChunkedArray]:
+        return _joined([_keys(b, self._counted[b.attribute], with_group=False) for b in self._run.layout.blocks])
 
-    def disparities(self, model: str, block: Block, rows: Rows, kept: BoolArray) -> pa.Table:
-        """Return every (concept, framing) of an attribute; `kept` leaves withheld and two_sided concepts out."""
-        use = np.broadcast_to(kept[:, None], rows.n_groups.shape).ravel()
-        none = ~rows.counting.ravel()[use]
-        columns = {
-            "n_groups": rows.n_groups.ravel()[use],
-            "disparity": pa.array(cell_disparity(rows.means).ravel()[use], mask=none),
-            "gap": pa.array(cell_gap(rows.means).ravel()[use], mask=none),
-        }
-        return self._of_block("disparities", model, self._pair_keys[block.attribute], use, columns)
-
-    def _of_block(
-        self, name: str, model: str, keys: dict[str, pa.Array], use: BoolArray, columns: dict[str, Any]
+    def _of_model(
+        self, name: str, model: str, keys: dict[str, pa.ChunkedArray], parts: Sequence[dict[str, pa.Array]]
     ) -> pa.Table:
-        mask = pa.array(use)
-        own = {key: values.filter(mask) for key, values in keys.items()}
-        n_rows = int(use.sum())
-        return self.make(name, {"model": pa.repeat(pa.scalar(model), n_rows), **own, **columns}, n_rows)
+        columns = _joined(parts)
+        n_rows = len(keys["attribute"])
+        return self.make(name, {"model": pa.repeat(pa.scalar(model), n_rows), **keys, **columns}, n_rows)
 
 
-def _keys(block: Block, *, with_group: bool) -> dict[str, pa.Array]:
-    """Return the key columns of an attribute's cells in canonical order."""
-    axes = [block.concepts, block.framings, *([block.groups] if with_group else [])]
+def _joined(parts: Sequence[dict[str, pa.Array]]) -> dict[str, pa.Array]:
+    """Put the columns of several parts one below the other."""
+    return {name: pa.concat_arrays([part[name] for part in parts]) for name in parts[0]}
+
+
+def _cell_columns(rows: Rows, shown: BoolArray) -> dict[str, pa.Array]:
+    means = rows.means[shown].ravel()
+    columns = {
+        "n_scored": rows.n_scored,
+        "n_refused": rows.count(REFUSED),
+        "n_contested": rows.count(CONTESTED),
+        "n_error": rows.count(ERROR),
+    }
+    return {
+        "mean_value": pa.array(means, mask=np.isnan(means)),
+        **{name: pa.array(values[shown].ravel(), pa.int32()) for name, values in columns.items()},
+        "unanimous": pa.array(rows.unanimous[shown].ravel(), mask=~rows.repeated[shown].ravel()),
+    }
+
+
+def _pair_columns(rows: Rows, counted: BoolArray) -> dict[str, pa.Array]:
+    means, none = rows.means[counted], ~rows.counting[counted].ravel()
+    return {
+        "n_groups": pa.array(rows.n_groups[counted].ravel(), pa.int32()),
+        "disparity": pa.array(cell_disparity(means).ravel(), mask=none),
+        "gap": pa.array(cell_gap(means).ravel(), mask=none),
+    }
+
+
+def _keys(block: Block, concepts: BoolArray, *, with_group: bool) -> dict[str, pa.Array]:
+    """Return the key columns of the cells of some concepts of an attribute, in canonical order."""
+    chosen = [name for name, use in zip(block.concepts, concepts, strict=True) if use]
+    axes = [chosen, block.framings, *([block.groups] if with_group else [])]
     grid = np.indices([len(axis) for axis in axes]).reshape(len(axes), -1)
     keys = {
         name: pa.array(axis, pa.string()).take(pa.array(index))

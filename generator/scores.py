@@ -5,7 +5,9 @@ Shards are read one at a time; of a model only its counts, its cells and one vec
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -37,6 +39,8 @@ from generator.stats.cells import IntArray
 from generator.stats.tally import replicates, reversal, tally
 from generator.stats.tiers import Ranked, Standing, comparisons, tiers
 from generator.vote_checks import REFUSED
+
+_THREADS = 4
 
 
 @dataclass(frozen=True)
@@ -119,69 +123,82 @@ def _result(plan: AttributePlan, model: ModelRows) -> AttributeResult:
     )
 
 
-@dataclass
-class _Collected:
-    """What is kept of the models read so far."""
+@dataclass(frozen=True)
+class _ModelScores:
+    """What is kept of a model once it is scored: everything but its rows.
 
-    scores: dict[str, list[Score]] = field(default_factory=dict)
-    cells: list[pa.Table] = field(default_factory=list)
-    disparities: list[pa.Table] = field(default_factory=list)
-    ranked: dict[str, Ranked] = field(default_factory=dict)
-    standings: list[Standing] = field(default_factory=list)
-    controls: dict[str, dict[str, tuple[float, FloatArray, int]]] = field(default_factory=dict)
-    pairs: dict[str, IntArray] = field(default_factory=dict)
-    strata: dict[str, Strata] = field(default_factory=dict)
+    controls: disparity, replicates and concepts of each control, empty unless both have a value.
+    """
+
+    model: str
+    scores: list[Score]
+    overall: Score
+    cells: pa.Table
+    disparities: pa.Table
+    ranked: Ranked | None
+    controls: dict[str, tuple[float, FloatArray, int]]
+    pairs: IntArray
+    strata: Strata
 
 
 def score_run(run: Run, *, withheld: frozenset[str] = frozenset(), resamples: int = RESAMPLES) -> Scored:
-    """Score a run; `withheld` names categories that no score may use."""
+    """Score a run; `withheld` names categories that no score may use.
+
+    Models are scored by a few threads, each with one shard at a time; the results stand in the order of the slugs.
+    """
     plans = attribute_plans(run, withheld, resamples)
-    maker = TableMaker(run)
-    kept = _Collected()
-    for slug in run.models:
-        _score_model(read_model(run, slug), plans, maker, kept)
-    mean_band, band_rows = _mean_band(
-        kept.controls, withheld=any(plans[c].withheld.any() for c in CONTROLS if c in plans)
-    )
-    kept.scores[RUN_WIDE] = band_rows
+    shown, counted = {n: ~p.withheld for n, p in plans.items()}, {n: p.kept for n, p in plans.items()}
+    maker = TableMaker(run, shown, counted)
+    with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1)) as pool:
+        models = list(pool.map(lambda slug: _score_model(read_model(run, slug), plans, maker), run.models))
+    lacking = any(plans[c].withheld.any() for c in CONTROLS if c in plans)
+    mean_band, band_rows = _mean_band({m.model: m.controls for m in models if m.controls}, withheld=lacking)
+    overall = {m.model: m.overall for m in models}
+    audited, summary, coverage = _audit(run, {m.model: m.strata for m in models})
     tables = {
-        "scores": maker.scores(kept.scores),
-        "cells": pa.concat_tables(kept.cells).combine_chunks(),
-        "disparities": pa.concat_tables(kept.disparities).combine_chunks(),
-        "agreement": maker.agreement(_agreements(run, plans, kept.pairs)),
-        "tiers": maker.tiers(tiers(kept.standings)),
-        "comparisons": maker.comparisons(comparisons(kept.ranked)),
+        "scores": maker.scores({RUN_WIDE: band_rows, **{m.model: m.scores for m in models}}),
+        "cells": pa.concat_tables([m.cells for m in models]).combine_chunks(),
+        "disparities": pa.concat_tables([m.disparities for m in models]).combine_chunks(),
+        "agreement": maker.agreement(_agreements(run, plans, {m.model: m.pairs for m in models})),
+        "tiers": maker.tiers(tiers([_standing(row, slug) for slug, row in overall.items()]), overall),
+        "comparisons": maker.comparisons(comparisons({m.model: m.ranked for m in models if m.ranked})),
+        "human_audit": maker.from_rows("human_audit", audited),
+        "audit_summary": maker.from_rows("audit_summary", summary),
     }
-    coverage = None
-    audited: list[dict[str, Any]] = []
-    summary: list[dict[str, Any]] = []
-    if run.audit is not None:
-        audited, summary, coverage = audit_rows(run, kept.strata)
-    tables["human_audit"] = maker.from_rows("human_audit", audited)
-    tables["audit_summary"] = maker.from_rows("audit_summary", summary)
     weights = {name: plan.counts for name, plan in plans.items()}
     return Scored(run.manifest.run_id, tables, weights, mean_band, coverage, withheld)
 
 
-def _score_model(model: ModelRows, plans: dict[str, AttributePlan], maker: TableMaker, kept: _Collected) -> None:
-    slug = model.model
+def _audit(run: Run, strata: dict[str, Strata]) -> tuple[list[dict[str, Any]], list[dict[str, Any]], Coverage | None]:
+    return audit_rows(run, strata) if run.audit is not None else ([], [], None)
+
+
+def _standing(row: Score, slug: str) -> Standing:
+    return Standing(slug, row.estimate / POINTS, row.interval.mapped(1 / POINTS, 0.0))
+
+
+def _score_model(model: ModelRows, plans: dict[str, AttributePlan], maker: TableMaker) -> _ModelScores:
     results = {name: _result(plan, model) for name, plan in plans.items()}
     rows, draws = model_scores(results)
-    kept.scores[slug] = rows
-    overall = next(r for r in rows if r.metric == "consistency" and r.attribute == OVERALL)
-    kept.standings.append(Standing(slug, overall.estimate / POINTS, overall.interval.mapped(1 / POINTS, 0.0)))
-    if draws is not None:
-        ns = tuple(results[a].disparity.n_concepts for a in DEMOGRAPHIC)
-        mean = float(np.mean([results[a].disparity.estimate for a in DEMOGRAPHIC]))
-        kept.ranked[slug] = Ranked(slug, mean, draws, ns)
     controls = {c: results[c] for c in CONTROLS if c in results and results[c].has_value}
-    if len(controls) == len(CONTROLS):
-        kept.controls[slug] = {c: (r.disparity.estimate, r.draws, r.disparity.n_concepts) for c, r in controls.items()}
-    for name, plan in plans.items():
-        kept.cells.append(maker.cells(slug, plan.block, model.rows[name], ~plan.withheld))
-        kept.disparities.append(maker.disparities(slug, plan.block, model.rows[name], plan.kept))
-    kept.pairs[slug] = model.pairs
-    kept.strata[slug] = model.strata
+    return _ModelScores(
+        model=model.model,
+        scores=rows,
+        overall=next(r for r in rows if r.metric == "consistency" and r.attribute == OVERALL),
+        cells=maker.cells(model.model, model.rows),
+        disparities=maker.disparities(model.model, model.rows),
+        ranked=None if draws is None else _ranked(model.model, results, draws),
+        controls={c: (r.disparity.estimate, r.draws.copy(), r.disparity.n_concepts) for c, r in controls.items()}
+        if len(controls) == len(CONTROLS)
+        else {},
+        pairs=model.pairs,
+        strata=model.strata,
+    )
+
+
+def _ranked(model: str, results: dict[str, AttributeResult], draws: FloatArray) -> Ranked:
+    seven = [results[a].disparity for a in DEMOGRAPHIC]
+    return Ranked(model, sum(d.estimate for d in seven) / len(seven), draws, tuple(d.n_concepts for d in seven))
 
 
 def _mean_band(

@@ -28,7 +28,7 @@ from generator.stats.bootstrap import Resamples, concept_counts, one_attribute, 
 from tests.factories import make_bank, make_run
 
 RESAMPLES = 10_000
-VENDORS = 100
+VENDORS = 20
 
 
 @contextmanager
