@@ -35,7 +35,7 @@ def _row(view: View, line: Line, place: int) -> Markup:
     if line.band_low is not None and line.band_high is not None:
         a, b = x(line.band_low), x(line.band_high)
         rect = Markup('<rect x="{}" y="{}" width="{}" height="{}" fill="{}" stroke="{}"/>')
-        parts.append(rect.format(a, y - 19, max(0.0, round(b - a, 1)), 38, _BAND, _EDGE))
+        parts.append(rect.format(a, y - 19, max(3.0, round(b - a, 1)), 38, _BAND, _EDGE))
     if line.ci_low is not None and line.ci_high is not None:
         rule = Markup('<path d="M{} {}H{}" stroke="{}" stroke-width="5"/>')
         parts.append(rule.format(x(line.ci_low), y, x(line.ci_high), _POINT))

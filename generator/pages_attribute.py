@@ -108,6 +108,8 @@ def render_attribute(view: View, attribute: Attribute) -> bytes:
     lines = [view.line(row.model, attribute.id, row.model) for row in rows]
     lede = _lede(view, attribute)
     concepts = view.bank.concepts_of(attribute.id, two_sided=None)
+    order = view.bank.attributes
+    place = order.index(attribute)
     context = frame(
         view.edition,
         page,
@@ -140,6 +142,8 @@ def render_attribute(view: View, attribute: Attribute) -> bytes:
         leans=[] if control else _leans(view, attribute, [row.model for row in rows]),
         concepts=concepts,
         question=_question,
+        previous=order[place - 1] if place else None,
+        following=order[place + 1] if place + 1 < len(order) else None,
     )
 
 

@@ -99,11 +99,18 @@ def matrix(view: View) -> list[MatrixRow]:
 
 
 def _sample(view: View) -> Markup:
-    """Return the worked figure of the reading guide: one line left of its band, on a scale of its own."""
+    """Return the worked figure of the reading guide: one line left of its band, each named above it."""
     domain = view.board_domain
-    span = domain.high - domain.low
-    at = [domain.low + span * share for share in (0.38, 0.25, 0.5, 0.62, 0.84)]
-    return bar(Line("", at[0], at[1], at[2], at[3], at[4], "plain"), domain)
+    shares = (38, 25, 52, 64, 84)
+    at = [domain.low + (domain.high - domain.low) * share / 100 for share in shares]
+    words = Markup("").join(
+        Markup('<text x="{}%" y="-0.5em">{}</text>').format(place, word)
+        for place, word in ((shares[0], "score"), ((shares[3] + shares[4]) / 2, "own band"))
+    )
+    drawn = bar(Line("", *at, "plain"), domain)
+    return Markup(
+        '<div class="sample">{}<svg class="sample-words" aria-hidden="true" focusable="false">{}</svg></div>'
+    ).format(drawn, words)
 
 
 def mean_band(view: View) -> tuple[ScoreRow, ScoreRow] | None:

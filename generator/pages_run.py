@@ -136,6 +136,14 @@ def read_note(folder: Path) -> tuple[str, ...]:
     return tuple(" ".join(part.split()) for part in file.read_text(encoding="utf-8").split("\n\n") if part.strip())
 
 
+def shared_params(view: View) -> dict[str, Any]:
+    """Return the parameters that every model of the run was asked with."""
+    given = [entry.params for entry in view.manifest.models]
+    if not given:
+        return {}
+    return {k: v for k, v in given[0].items() if all(k in other and other[k] == v for other in given)}
+
+
 def render_run(view: View, page: str) -> bytes:
     """Render the run page."""
     manifest = view.manifest
@@ -163,6 +171,7 @@ def render_run(view: View, page: str) -> bytes:
         counts=counts,
         total=total,
         absent=[(model, count) for model, count in sorted(view.edition.run.absent.items()) if count],
+        shared=shared_params(view),
         models=[manifest.model(model) for model in view.models],
         shards=sorted(manifest.shards, key=lambda shard: shard.model.encode()),
     )

@@ -392,6 +392,19 @@ class TestJudgingAuditRun:
         wanted += [f"run {manifest.seeds.run}, audit {manifest.seeds.audit}", "max_tokens = 400", "US$ 3.00"]
         assert [item for item in wanted if item not in text] == []
 
+    def test_parameters_that_all_models_share_are_named_once(self, edition, parsed):
+        models = list(edition.run.manifest.models)
+        models[1] = models[1].model_copy(update={"params": {"temperature": 0.0, "max_tokens": 400}})
+        manifest = edition.run.manifest.model_copy(update={"models": tuple(models)})
+        changed = dataclasses.replace(edition, run=dataclasses.replace(edition.run, manifest=manifest))
+        text = read(dict(render_pages(changed))[paths.run_page(RUN, "run")]).text
+        assert (text.count("max_tokens = 400"), text.count("temperature = 1.0"), text.count("temperature = 0.0")) == (
+            1,
+            3,
+            1,
+        )
+        assert page_of(parsed, "run_page", "run").text.count("temperature = 1.0") == 1
+
     def test_an_operator_s_note_is_shown_as_text(self, tmp_path):
         edition = make_edition(tmp_path / RUN)
         (edition.run.folder / "note.txt").write_text("One <b>judge</b> only\nreads words.\n\nSecond.\n")
