@@ -10,13 +10,13 @@ import html
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from generator.findings import ABSENT, Findings, shown
 from generator.render import NULL, SCORE_COLUMNS, TABLE_KEYS, number
 from generator.verify_data import Recomputed
+from generator.verify_receipts import ReceiptPages
 from generator.verify_tables import rows_by_key
 
 _ELEMENT = re.compile(
@@ -44,11 +44,6 @@ class Book:
             self._tables[table] = rows_by_key(self.recomputed.scored.tables[table], TABLE_KEYS[table])
         return self._tables[table].get(key)
 
-    @cached_property
-    def withheld(self) -> bool:
-        """Whether the run was published without some category."""
-        return bool(self.recomputed.scored.withheld)
-
 
 def verify_pages(dist: Path, books: dict[str, Book]) -> Findings:
     """Check every page below a site folder; `books` are the runs scored anew, by id.
@@ -56,11 +51,16 @@ def verify_pages(dist: Path, books: dict[str, Book]) -> Findings:
     A page belongs to the run whose folder it is in; a root page to the run that its `data-run` names.
     """
     findings = Findings()
+    receipts = ReceiptPages(dist)
     for path in pages(dist):
-        data = path.read_bytes()
+        page, data = path.relative_to(dist).as_posix(), path.read_bytes()
         findings.checked["pages"] += 1
+        text = data.decode("utf-8", errors="replace")
         if any(mark in data for mark in _MARKED):
-            check_page(path.relative_to(dist).as_posix(), data.decode("utf-8", errors="replace"), books, findings)
+            check_page(page, text, books, findings)
+        receipts.check(page, text, findings)
+    for book in books.values():
+        receipts.check_absent(book.recomputed.run, book.recomputed.scored.withheld, findings)
     return findings
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from generator.data_page import render_data
 from generator.datafiles import DataFile
 from generator.downloads import manifest_sha256, write_downloads
 from generator.pages import render_pages, render_root
+from generator.receipt_pages import receipt_task, write_receipts
 from generator.redactions import Redactions
 from generator.schema.audit_draw import auditable, draw, stratum_name
 from generator.schema.bank import CONTROLS, DEMOGRAPHIC, Bank
@@ -62,6 +63,7 @@ def make_edition(
     site: Site = SITE,
     base_url: str | None = None,
     audit: bool = False,
+    mode: Literal["row", "folded"] = "folded",
     **changes: Any,
 ) -> Edition:
     """A scored edition of a small run in `folder` (its name is the run id); an audit agrees with the panel."""
@@ -71,7 +73,7 @@ def make_edition(
     run = load_run(path)
     scored = score_run(run, withheld=withheld, resamples=resamples)
     standing = standing_of(run, scored, preview=True, withhold=bool(withheld))
-    return Edition(site, run, scored, standing, mode="folded", base_url=base_url, redactions=redactions or Redactions())
+    return Edition(site, run, scored, standing, mode=mode, base_url=base_url, redactions=redactions or Redactions())
 
 
 def write_audit(folder: Path) -> None:
@@ -101,9 +103,11 @@ def write_data(edition: Edition, folder: Path) -> tuple[Edition, tuple[DataFile,
 
 
 def write_site(edition: Edition, dist: Path) -> Path:
-    """Write a site of one edition without its receipt pages; returns its folder."""
+    """Write a site of one edition: pages, receipts, data; no prose and no assets. Returns its folder."""
     edition, _ = write_data(edition, dist / "runs" / edition.run_id / "data")
     for page, data in (*render_pages(edition), *render_root(edition, [edition])):
         (dist / page).parent.mkdir(parents=True, exist_ok=True)
         (dist / page).write_bytes(data)
+    for model in edition.run.models:
+        write_receipts(receipt_task(edition, model, dist))
     return dist

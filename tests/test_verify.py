@@ -26,7 +26,9 @@ from generator.schema.columns import RECEIPT_COLUMNS
 from generator.schema.errors import InputError
 from generator.schema.tables import TABLES
 from generator.verify import verify_path, verify_url
+from generator.verify_data import verify_data
 from generator.verify_hashes import read_sums, safe_name
+from generator.verify_pages import Book, verify_pages
 from tests.editions import make_edition, small_bank, write_data, write_site
 
 RUN = "run-a"
@@ -37,7 +39,13 @@ MODEL = "sim-alpha/one"
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("verify")
-    return write_site(make_edition(folder / RUN, audit=True), folder / "dist")
+    return write_site(make_edition(folder / RUN, audit=True, mode="row"), folder / "dist")
+
+
+@pytest.fixture(scope="module")
+def books(site):
+    recomputed = verify_data(site / DATA)[1]
+    return {RUN: Book(recomputed)}
 
 
 @pytest.fixture
@@ -170,11 +178,16 @@ def table_cell(table: str, column: str, new: Any, **where: Any) -> tuple[Callabl
 
 CONSISTENCY = {"model": MODEL, "metric": "consistency", "attribute": "age"}
 MODEL_PAGE = f"runs/{RUN}/models/{MODEL}.html"
+SET = f"runs/{RUN}/receipts/{MODEL}/age_stance_0"
 A_SCORE = rf'(data-score="{MODEL}\|consistency\|overall\|\|estimate">)[^<]*<'
 
 
 def page_number(page: str, pattern: str, key: str) -> tuple[Callable[[Path], None], str, str]:
     return lambda d: edit_page(d, page, pattern, r"\g<1>99.9<"), page, key
+
+
+def text_on(page: str, pattern: str, key: str) -> tuple[Callable[[Path], None], str, str]:
+    return lambda d: edit_page(d, page, pattern, "1234567890abcdef"), page, key
 
 
 TAMPERED: dict[str, tuple[Callable[[Path], None], str, str]] = {
@@ -275,6 +288,22 @@ TAMPERED: dict[str, tuple[Callable[[Path], None], str, str]] = {
         MODEL_PAGE,
         "data-scale",
     ),
+    "an answer on its set page": text_on(f"{SET}/index.html", r"case considered, repeat 1", "response"),
+    "an answer on its own page": text_on(f"{SET}/direct.g0.1.html", r"case considered, repeat 1", "response"),
+    "a prompt on its own page": text_on(f"{SET}/direct.g0.1.html", r"Case 0 of stance", "prompt"),
+    "a prompt on its set page": text_on(f"{SET}/index.html", r"Case 0 of stance", "prompt"),
+    "a judge's words": text_on(f"{SET}/direct.g0.1.html", r"says so", "evidence"),
+    "a label on its set page": text_on(f"{SET}/index.html", r"\b(?:MIXED|OPPOSE|SUPPORT)\b(?= <span)", "final_label"),
+    "a status on its set page": text_on(f"{SET}/index.html", r"(?<=st-)scored", "status"),
+    "a receipt's id": text_on(f"{SET}/index.html", r"(?<=Receipt <code>)\w{16}", "receipt_id"),
+    "an answer more": text_on(f"{SET}/index.html", r'(?<=<article id="direct\.g0\.)0', "#direct.g0."),
+    "a set page gone": (lambda d: (d / SET / "index.html").unlink(), f"{SET}/index.html", "page"),
+    "a row page gone": (lambda d: (d / SET / "direct.g0.1.html").unlink(), f"{SET}/direct.g0.1.html", "page"),
+    "a row page too many": (
+        lambda d: shutil.copy(d / SET / "direct.g0.1.html", d / SET / "direct.g0.9.html"),
+        f"{SET}/direct.g0.9.html",
+        "page",
+    ),
     "a table's number on a page": (
         lambda d: edit_page(d, MODEL_PAGE, rf'(data-cell="tiers\|{MODEL}\|tier">)[^<]*<', r"\g<1>9<"),
         MODEL_PAGE,
@@ -292,12 +321,27 @@ class TestSite:
         assert findings.checked["bootstrap counts"] == 9 * 200 * 3
 
     @pytest.mark.parametrize("name", TAMPERED)
-    def test_a_tampered_copy_is_found(self, dist, name):
+    def test_a_tampered_copy_is_found(self, site, tmp_path, books, name):
+        # Each is checked by the half of verify that can see it; that the whole runs both halves is tested below.
         tamper, file, key = TAMPERED[name]
-        tamper(dist)
-        named = [m for m in verify_path(dist).mismatches if file in m.file and key in m.key]
+        on_page = file.endswith(".html") and "DATA_DICTIONARY" not in file
+        if on_page:
+            dist = shutil.copytree(site, tmp_path / "dist")
+            tamper(dist)
+            findings = verify_pages(dist, books)
+        else:
+            shutil.copytree(site / DATA, tmp_path / DATA)
+            tamper(tmp_path)
+            findings = verify_data(tmp_path / DATA)[0]
+        named = [m for m in findings.mismatches if file in m.file and key in m.key]
         assert named, f"{name} was not found"
         assert all(m.published != m.recomputed for m in named)
+
+    def test_data_and_pages_are_both_checked_at_once(self, dist):
+        TAMPERED["a score raised"][0](dist)
+        TAMPERED["an answer on its own page"][0](dist)
+        files = {m.file for m in verify_path(dist).mismatches}
+        assert files >= {f"{DATA}/scores.parquet", f"{SET}/direct.g0.1.html"}
 
     def test_there_are_more_than_twenty_tampered_copies(self):
         assert len(TAMPERED) > 20
