@@ -33,10 +33,10 @@ _ONE_THREAD = 250_000  # multiplications below which OpenBLAS stays on one threa
 
 def rounded(values: FloatArray) -> FloatArray:
     """Round to 12 decimals, as before any comparison, sign or quantile, so that every language decides alike."""
-    return np.asarray(_scaled(values) / _SCALE + 0.0)
+    return np.asarray(scaled(values) / _SCALE + 0.0)
 
 
-def _scaled(values: FloatArray) -> FloatArray:
+def scaled(values: FloatArray) -> FloatArray:
     """Return values x 10^12 to the nearest whole number: rounding to 12 decimals before it divides again."""
     whole = np.asarray(values * _SCALE)
     return np.rint(whole, out=whole)
@@ -185,10 +185,14 @@ def percentile_intervals(replicates: FloatArray, samples: Sequence[Sample]) -> l
 
     Replicates without a value are dropped; above 1 % of them the interval is marked unstable.
     """
-    ordered = _scaled(replicates)
+    return scaled_intervals(scaled(replicates), samples)
+
+
+def scaled_intervals(ordered: FloatArray, samples: Sequence[Sample]) -> list[Interval]:
+    """Return the intervals of replicates that `scaled` has rounded; sorts them in place."""
     ordered.sort(axis=-1)  # NaN last
     kept = (~np.isnan(ordered)).sum(axis=-1)
-    total = replicates.shape[-1]
+    total = ordered.shape[-1]
     found = []
     for row, n, sample in zip(ordered, kept.tolist(), samples, strict=True):
         if not sample.enough or n == 0:

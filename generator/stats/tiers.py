@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
+import dataclasses
 import math
+import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,12 +15,15 @@ from generator.stats.bootstrap import (
     FloatArray,
     Interval,
     Sample,
-    percentile_intervals,
     round12,
-    rounded,
+    scaled,
+    scaled_intervals,
     several_attributes,
 )
 from generator.stats.evidence import difference_p, holm
+
+_THREADS = 4
+_BLOCK = 32  # models compared at a time: a few megabytes of replicates
 
 
 @dataclass(frozen=True)
@@ -79,32 +84,32 @@ class Comparison:
 
 
 def comparisons(models: Mapping[str, Ranked]) -> list[Comparison]:
-    """Return all pairs in slug order, from the same resamples, with Holm's correction over all of them."""
-    slugs = sorted(models, key=str.encode)
-    pairs = list(itertools.combinations(slugs, 2))
-    found = []
-    for a in slugs:
-        later = [models[b] for b in slugs if b.encode() > a.encode()]
-        if later:
-            found += _against(models[a], later)
-    ps = np.array([p for _, _, p in found], np.float64)
-    return [
-        Comparison(a, b, difference, interval, p, float(adjusted))
-        for (a, b), (difference, interval, p), adjusted in zip(pairs, found, holm(ps), strict=True)
+    """Return all pairs in slug order, from the same resamples, with Holm's correction over all of them.
+
+    A few threads share the work, each with one model against a block of others at a time.
+    """
+    ordered = [models[slug] for slug in sorted(models, key=str.encode)]
+    tasks = [
+        (model, ordered[start : start + _BLOCK])
+        for i, model in enumerate(ordered)
+        for start in range(i + 1, len(ordered), _BLOCK)
     ]
+    with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1)) as pool:
+        found = [pair for pairs in pool.map(lambda task: _against(*task), tasks) for pair in pairs]
+    adjusted = holm(np.array([pair.p for pair in found], np.float64)).tolist()
+    return [dataclasses.replace(pair, p_holm=p) for pair, p in zip(found, adjusted, strict=True)]
 
 
-def _against(model: Ranked, others: Sequence[Ranked]) -> list[tuple[float, Interval, float]]:
-    """Return (difference, interval, p) of one model against others."""
-    draws = rounded(np.stack([other.draws for other in others]) - model.draws)
+def _against(model: Ranked, others: Sequence[Ranked]) -> list[Comparison]:
+    """Compare one model with others; Holm's p is still to come."""
+    draws = scaled(np.stack([other.draws for other in others]) - model.draws)
     samples = [_sample(model, other) for other in others]
     kept = (~np.isnan(draws)).sum(axis=1).tolist()
     at_most, at_least = (draws <= 0).sum(axis=1).tolist(), (draws >= 0).sum(axis=1).tolist()
+    ps = map(difference_p, at_most, at_least, kept, samples)
     return [
-        (other.disparity - model.disparity, interval, difference_p(low, high, n, sample))
-        for other, interval, low, high, n, sample in zip(
-            others, percentile_intervals(draws, samples), at_most, at_least, kept, samples, strict=True
-        )
+        Comparison(model.model, other.model, other.disparity - model.disparity, interval, p, math.nan)
+        for other, interval, p in zip(others, scaled_intervals(draws, samples), ps, strict=True)
     ]
 
 
