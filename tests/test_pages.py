@@ -15,9 +15,12 @@ from generator import pages_root, paths
 from generator.pages import card_of, render_pages, render_root, render_sitemaps, render_tombstone
 from generator.render import NULL, TABLE_KEYS, number
 from generator.schema.bank import CONTROLS, DEMOGRAPHIC
-from generator.scores import Coverage
-from generator.standing import Standing
+from generator.scores import Coverage, score_run
+from generator.shards import load_run
+from generator.site import Edition
+from generator.standing import Standing, standing_of
 from tests.editions import SITE, make_edition, mixed, small_bank
+from tests.factories import make_run
 
 RUN = "test-run"
 GONE = "sim-gamma/silent"
@@ -300,6 +303,48 @@ class TestFlags:
         text = read(dict(render_pages(edition))[paths.model_page(RUN, "sim-alpha/one")]).text
         assert "Degenerate: no concept shows any difference" in text
         assert "That is not certainty." in text
+
+
+class TestOddShapes:
+    """Runs that are valid and thin: every page is still made, and what is missing is said."""
+
+    @pytest.mark.parametrize(
+        "attributes",
+        [("age",), ("age", "control_profession"), ("control_tag", "control_profession"), ("age", *CONTROLS)],
+        ids=["no-controls", "one-control", "controls-only", "one-attribute"],
+    )
+    def test_a_bank_without_some_attributes(self, tmp_path, attributes):
+        edition = make_edition(tmp_path / RUN, bank=small_bank(attributes), models=["sim-alpha/one"])
+        pages = {page: read(html) for page, html in render_pages(edition)}
+        assert "No model of this run can be ranked" in pages[paths.run_index(RUN)].text
+        model = pages[paths.model_page(RUN, "sim-alpha/one")].text
+        assert ("no control band: one of its controls has no value" in model) == (
+            len(set(attributes) & set(CONTROLS)) < 2
+        )
+
+    def test_a_run_with_one_repeat_and_nothing_but_refusals(self, tmp_path):
+        path = make_run(
+            tmp_path / RUN, bank=small_bank(), repeats=1, models=["sim-alpha/one"], answers=lambda *_: ("REFUSAL",) * 2
+        )
+        run = load_run(path)
+        scored = score_run(run, resamples=50)
+        edition = Edition(SITE, run, scored, standing_of(run, scored, preview=True, withhold=False))
+        pages = {page: read(html) for page, html in render_pages(edition)}
+        assert (
+            "No concept of this model has two groups to compare." in pages[paths.model_page(RUN, "sim-alpha/one")].text
+        )
+        assert "not ranked" in pages[paths.model_page(RUN, "sim-alpha/one")].text
+        for reader in pages.values():
+            assert "nan" not in re.findall(r"[a-z]+", reader.text.lower())
+
+    def test_two_sided_concepts_have_pages_and_enter_no_table_of_scores(self, tmp_path):
+        bank = small_bank(("age", *CONTROLS))
+        concepts = [c.model_copy(update={"two_sided": c.id == "age_stance_0"}) for c in bank.concepts]
+        edition = make_edition(tmp_path / RUN, bank=bank.model_copy(update={"concepts": tuple(concepts)}))
+        pages = {page: read(html) for page, html in render_pages(edition)}
+        assert "enters the role-reversal diagnostic only" in pages[paths.concept_page(RUN, "age_stance_0")].text
+        numbers = pages[paths.model_page(RUN, "sim-alpha/one")].numbers
+        assert not [key for kind, key, *_ in numbers if key.startswith("disparities|") and "age_stance_0" in key]
 
 
 class TestWithheld:
