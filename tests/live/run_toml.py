@@ -55,7 +55,7 @@ def local_run_toml(bank: Bank, *, urls: dict[str, str], date: str, max_tokens: i
     parts = [_HEAD.format(date=date, version=bank.version, sha256=bank.sha256, max_tokens=max_tokens)]
     parts += [_ENDPOINT.format(name=name, url=url) for name, url in urls.items()]
     parts += [_CALLEE.format(table="[models]", comment="", **callee) for callee in (_SMOLLM2, _GEMMA)]
-    parts.append("\n[judges]\nparams = { temperature = 0, max_tokens = 120, seed = 1, cache_prompt = false }\n")
+    parts.append("\n[judges]\nparams = { temperature = 0, max_tokens = 120, seed = 1, cache_prompt = true }\n")
     parts += [_CALLEE.format(table="[judges.primary]", comment="", **callee) for callee in (_SMOLLM2, _GEMMA)]
     parts.append(_CALLEE.format(table="judges.tiebreak", comment=_READS, **_READER))
     return "".join(parts)
