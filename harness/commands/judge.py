@@ -15,7 +15,7 @@ from harness.budget import RUN_ACCOUNT, caps_of, dollars
 from harness.cache import DEFAULT_CACHE
 from harness.judging import Judging, judge_session
 from harness.progress import stage_progress
-from harness.report import counts, exit_code, show_forecast, usd
+from harness.report import INTERRUPTED, counts, exit_code, show_forecast, usd
 from harness.run_toml import RUNS, run_folder
 from harness.session import Session, open_session
 
@@ -45,12 +45,16 @@ def command(
         show_forecast(folder, bank, cache, models=(), concepts=(), as_json=as_json)
         return 0
     now = int(time.time())
-    with open_session(folder, stage="judge", bank=bank, cache=cache, now=now, environment=os.environ) as session:
-        cap = caps_of(session.plan)[RUN_ACCOUNT]
-        result = judge_session(
-            session, partial=partial, progress=lambda wave: stage_progress(wave, cap=cap, unit="votes")
-        )
-        summary = summary_of(session, result)
+    try:
+        with open_session(folder, stage="judge", bank=bank, cache=cache, now=now, environment=os.environ) as session:
+            cap = caps_of(session.plan)[RUN_ACCOUNT]
+            result = judge_session(
+                session, partial=partial, progress=lambda wave: stage_progress(wave, cap=cap, unit="votes")
+            )
+            summary = summary_of(session, result)
+    except KeyboardInterrupt:  # while answers are masked or receipts written; during the calls the engine stops itself
+        click.echo(f"interrupted: no vote is lost; `aibiasbench judge {run}` goes on from here", err=True)
+        return INTERRUPTED
     click.echo(json.dumps(summary, indent=2) if as_json else "\n".join(summary_lines(summary, run, folder)))
     return exit_code(result.stopped, f"aibiasbench judge {run}") if result.stopped else 0
 

@@ -1,0 +1,96 @@
+"""`aibiasbench judge` as it is typed: exit codes, summaries, and what it leaves behind (SPEC 7)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from generator.schema.errors import CapError, InputError
+from generator.shards import load_run
+from harness.bank import read_bank_folder
+from harness.commands import eval as evaluation
+from harness.commands import judge
+from tests.plans import simulated_data, write_run_toml
+
+MODEL = "sim-alpha/one"
+BANK = read_bank_folder(Path(__file__).parent.parent / "content" / "bank")
+A_CONCEPT = sorted(c.id for c in BANK.concepts if c.rubric == "stance" and c.attribute == "age")[0]
+
+
+def options(folder: Path) -> list[str]:
+    bank = Path(__file__).parent.parent / "content" / "bank"
+    return [str(folder), "--bank", str(bank), "--cache", str(folder.parent / "cache.sqlite")]
+
+
+def evaluated(folder: Path, **plan: Any) -> Path:
+    """A run of one model of which eval asked a single concept."""
+    write_run_toml(folder, simulated_data(BANK, MODEL, **plan))
+    result = CliRunner().invoke(evaluation.command, [*options(folder), "--concept", A_CONCEPT])
+    assert result.exit_code == 0, result.output
+    return folder
+
+
+def invoke(folder: Path, *words: str) -> Any:
+    return CliRunner().invoke(judge.command, [*options(folder), *words], standalone_mode=False)
+
+
+class TestCommand:
+    def test_a_whole_pass_says_what_came_of_it_and_what_is_next(self, tmp_path: Path) -> None:
+        folder = evaluated(tmp_path / "r")
+        result = invoke(folder, "--partial")
+        rows = len(BANK.groups_of("age")) * 2
+        assert result.return_value == 0
+        assert "absent rows: " in result.stdout
+        assert f"receipts: {folder}/receipts, {folder}/manifest.json" in result.stdout
+        assert f"next: aibiasbench score {folder}, or aibiasbench audit sample {folder}" in result.stdout
+        assert sum(json.loads((folder / "manifest.json").read_text())["counts"].values()) == rows
+        assert load_run(folder).models == (MODEL,)
+
+    def test_json_is_for_scripts(self, tmp_path: Path) -> None:
+        summary = json.loads(invoke(evaluated(tmp_path / "r"), "--partial", "--json").stdout)
+        assert (summary["stage"], summary["left"], summary["from_cache"]) == ("judge", 0, 0)
+        assert summary["votes"] == summary["asked"] > 0
+        assert sum(summary["statuses"].values()) == len(BANK.groups_of("age")) * 2
+
+    def test_a_second_pass_asks_nothing(self, tmp_path: Path) -> None:
+        folder = evaluated(tmp_path / "r")
+        first = json.loads(invoke(folder, "--partial", "--json").stdout)
+        again = json.loads(invoke(folder, "--partial", "--json").stdout)
+        assert (again["asked"], again["from_cache"]) == (0, first["votes"])
+        assert again["spent_usd"] == first["spent_usd"]
+
+    def test_an_unfinished_eval_is_refused(self, tmp_path: Path) -> None:
+        result = invoke(evaluated(tmp_path / "r"))
+        assert isinstance(result.exception, InputError)
+        assert "planned rows have no answer yet; let `aibiasbench eval r` end first" in str(result.exception)
+        assert not (tmp_path / "r" / "manifest.json").exists()
+
+    def test_a_cap_is_exit_3_and_says_what_is_left(self, tmp_path: Path) -> None:
+        folder = evaluated(tmp_path / "r", caps={"run": 100.0, "judges": {"sim-judge-a/x": 0.0}})
+        result = invoke(folder, "--partial")
+        assert isinstance(result.exception, CapError)
+        assert "judge:sim-judge-a/x" in str(result.exception)
+        assert "calls are left" in str(result.exception)
+        assert not (folder / "manifest.json").exists()
+
+    def test_a_dry_run_asks_and_writes_nothing(self, tmp_path: Path) -> None:
+        folder = evaluated(tmp_path / "r")
+        before = {p: p.read_bytes() for p in folder.iterdir()}
+        result = invoke(folder, "--dry-run", "--json")
+        assert json.loads(result.stdout)["total"]["calls"] > 0
+        assert {p: p.read_bytes() for p in folder.iterdir()} == before
+
+    def test_ctrl_c_while_answers_are_masked_is_130(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        folder = evaluated(tmp_path / "r")
+
+        def interrupt(*_: object, **__: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("harness.judging.collect", interrupt)
+        result = invoke(folder, "--partial")
+        assert result.return_value == 130
+        assert "interrupted: no vote is lost" in result.stderr
