@@ -24,10 +24,17 @@ def rows(site):
     return [row for file in files for row in pq.read_table(file, partitioning=None).to_pylist()]
 
 
+@pytest.fixture(scope="module")
+def wide(browser):
+    """One browser context for all tests: the page keeps nothing between visits but what its address says."""
+    with context_of(browser) as context:
+        yield context
+
+
 @pytest.fixture
-def explorer(site, browser):
+def explorer(site, wide):
     """The explorer, open and filled."""
-    with context_of(browser) as context, opened(context, site.http) as watched:
+    with opened(wide, site.http) as watched:
         watched.page.goto(site.http + paths.explorer_page(SIMULATED))
         watched.page.wait_for_selector("#explorer-table tbody tr")
         yield watched.page
