@@ -107,7 +107,7 @@ def _sample(view: View) -> Markup:
         Markup('<text x="{}%" y="-0.5em">{}</text>').format(place, word)
         for place, word in ((shares[0], "score"), ((shares[3] + shares[4]) / 2, "own band"))
     )
-    drawn = bar(Line("", *at, "plain"), domain)
+    drawn = bar(Line("", at[0], at[1], at[2], at[3], at[4], "plain"), domain)
     return Markup(
         '<div class="sample">{}<svg class="sample-words" aria-hidden="true" focusable="false">{}</svg></div>'
     ).format(drawn, words)

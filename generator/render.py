@@ -1,4 +1,4 @@
-"""From values to HTML: the Jinja environment, numbers, untrusted text, the page frame and hashed assets (SPEC 6).
+"""From values to HTML: the Jinja environment, the page frame and hashed assets (SPEC 6).
 
 Every page extends `base.html` and is rendered by `render_page(template, frame(...), **values)`. What a frame holds, and
 so what every template may use:
@@ -21,19 +21,14 @@ Blocks of base.html: `head` (extra head elements), `main` (inside <main id="main
 `num(digits=1)` (a number or –), `visible` (untrusted text, escaped, control and bidi characters shown),
 `plural(singular, plural)`, `breakable` (ids and slugs may wrap after _, / and -), `bytesize`, `short(length)`.
 
-Numbers: `score(row, column, digits)` writes a `data-score` element from a ScoreRow; `cell(table, key, column, value,
-digits, scale)` a `data-cell` element, where `key` is the table's key columns joined by commas (TABLE_KEYS) and a
-`data-scale="100"` says that the page shows 100 times the file's value. The element's whole text is `format(value,
-".<digits>f")` with minus zero as zero, or `–` where the file has null; digits can be counted in the text.
+Functions: `score`, `interval` and `cell` (generator.elements), `marked` (generator.untrusted).
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
-import html
 import re
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,130 +38,50 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from generator import paths
-from generator.scorebook import ScoreRow
+from generator.elements import NULL, SCORE_COLUMNS, TABLE_KEYS, cell, interval, number, score
 from generator.site import Edition, Site
+from generator.untrusted import HIDDEN_POINTS, marked, visible
+
+# What templates and page modules need comes from here, whichever module it lives in.
+__all__ = [
+    "HIDDEN_POINTS",
+    "NULL",
+    "SCORE_COLUMNS",
+    "TABLE_KEYS",
+    "Asset",
+    "Crumb",
+    "NavItem",
+    "Notice",
+    "asset_files",
+    "assets",
+    "breakable",
+    "bytesize",
+    "card_path",
+    "cell",
+    "content_security_policy",
+    "environment",
+    "frame",
+    "interval",
+    "marked",
+    "notices",
+    "number",
+    "plural",
+    "render_page",
+    "score",
+    "short",
+    "visible",
+]
 
 TEMPLATES = Path(__file__).resolve().parent.parent / "site_templates"
 STATIC = TEMPLATES / "static"
-NULL = "–"
-SCORE_COLUMNS = ("estimate", "ci_low", "ci_high")
-# What identifies a row of each table in a `data-cell`, in this order.
-TABLE_KEYS = {
-    "scores": ("model", "metric", "attribute", "group"),
-    "cells": ("model", "concept", "framing", "group"),
-    "disparities": ("model", "concept", "framing"),
-    "agreement": ("rubric", "vendor"),
-    "tiers": ("model",),
-    "comparisons": ("model_a", "model_b"),
-    "human_audit": ("receipt_id",),
-    "audit_summary": ("rubric",),
-}
-
-
-def number(value: float | None, digits: int = 1) -> str:
-    """Return a number as Python's format rounds it, minus zero as zero, and `–` for null.
-
-    Raises ValueError on NaN or infinity: a published number is finite or null.
-    """
-    if value is None:
-        return NULL
-    if value != value or value in (float("inf"), float("-inf")):
-        raise ValueError(f"cannot publish {value!r}: write null where there is no value")
-    text = f"{value:.{digits}f}"
-    return text[1:] if text.startswith("-") and not text.strip("-0.") else text
-
-
-# The elements are put together from escaped parts: a run's pages hold tens of thousands, and Markup.format is slow.
-def score(row: ScoreRow, column: str = "estimate", digits: int = 1) -> Markup:
-    """Return a number of `scores` in the element that `verify` reads."""
-    value = getattr(row, column)
-    if column in SCORE_COLUMNS:
-        key = escape(f"{row.key}|{column}")
-        return Markup(f'<span data-score="{key}">{escape(number(value, digits))}</span>')  # noqa: S704 - escaped
-    return cell("scores", row.key.replace("|", ","), column, value, 0 if isinstance(value, int) else digits)
-
-
-def interval(row: ScoreRow, digits: int = 1) -> Markup:
-    """Return the 95 % interval of a row as two `data-score` elements, or a dash when it has none."""
-    if row.ci_low is None:
-        return Markup('<span class="none" title="no interval">{}</span>').format(NULL)
-    low, high = score(row, "ci_low", digits), score(row, "ci_high", digits)
-    return Markup('<span class="ci"><span class="vh">95 % interval </span>{} to {}</span>').format(low, high)
-
-
-def cell(table: str, key: str, column: str, value: float | str | None, digits: int = 2, *, scale: int = 1) -> Markup:
-    """Return a number or word of any table in the element that `verify` reads; `scale` 100 shows 100 x the value."""
-    shown = value if isinstance(value, str) else number(None if value is None else value * scale, digits)
-    place = escape(f"{table}|{key}|{column}")
-    scaled = f' data-scale="{int(scale)}"' if scale != 1 else ""
-    return Markup(f'<span data-cell="{place}"{scaled}>{escape(shown)}</span>')  # noqa: S704 - escaped
-
-
-# Untrusted text. Bidi controls would reorder what a reader sees, and other invisible characters would hide in it: both
-# are shown as their code point. Line feed and space stay, and so do the two variation selectors of ordinary emoji.
-_INVISIBLE_LETTERS = (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, *range(0xFE00, 0xFE0E))
-_FORMAT_BEYOND = (
-    *range(0x110BD, 0x110CE),
-    *range(0x13430, 0x13440),
-    *range(0x1BCA0, 0x1BCA4),
-    *range(0x1D173, 0x1D17B),
-    *range(0xE0000, 0xE0080),
-    *range(0xE0100, 0xE01F0),
-)
-
-
-def _hidden(point: int) -> bool:
-    character = chr(point)
-    if character in "\n ":
-        return False
-    hidden = ("Cc", "Cf", "Zl", "Zp", "Zs")
-    return unicodedata.category(character) in hidden or point in _INVISIBLE_LETTERS or point >= 0xE0100
-
-
-def _shown(point: int) -> str:
-    name = unicodedata.name(chr(point), "CONTROL CHARACTER")
-    return f'<span class="cp" title="{html.escape(name)}">U+{point:04X}</span>'
-
-
-_HIDDEN = {p: _shown(p) for p in (*range(0x3200), *range(0xFE00, 0x10000), *_FORMAT_BEYOND) if _hidden(p)}
-HIDDEN_POINTS = tuple(sorted(_HIDDEN))
-
-
-def _ranges(points: Sequence[int]) -> str:
-    """Return code points in order as the inside of a regex class; ranges match far faster than single characters."""
-    starts = [p for p in points if p - 1 not in _HIDDEN]
-    ends = [p for p in points if p + 1 not in _HIDDEN]
-    return "".join(f"\\U{a:08x}-\\U{b:08x}" for a, b in zip(starts, ends, strict=True))
-
-
-_CLASS = re.compile(f"[{_ranges(sorted(_HIDDEN))}]")
-_BREAKS = re.compile(r"([_/-])(?=.)")
-_ASCII_CLASS = re.compile("[\\x00-\\x09\\x0b-\\x1f\\x7f]")
-
-
-def visible(text: str) -> Markup:
-    """Return untrusted text as HTML: escaped, every control, bidi or invisible character shown as its code point."""
-    escaped = str(escape(text))
-    pattern = _ASCII_CLASS if text.isascii() else _CLASS
-    return Markup(pattern.sub(lambda found: _HIDDEN[ord(found[0])], escaped))  # noqa: S704 - escaped above
-
-
-def marked(text: str, spans: Sequence[tuple[int, int]], *, css: str = "swap", replacement: str | None = None) -> Markup:
-    """Return untrusted text with spans (code points, in order, end exclusive) in `<mark>`.
-
-    `replacement` stands for each span's text, as the judges saw it.
-    """
-    parts, place = [], 0
-    for start, end in spans:
-        inner = text[start:end] if replacement is None else replacement
-        parts += [visible(text[place:start]), Markup('<mark class="{}">{}</mark>').format(css, visible(inner))]
-        place = end
-    return Markup().join([*parts, visible(text[place:])])
 
 
 def plural(count: int, singular: str, many: str | None = None) -> str:
     """Return `1 model`, `14 models`."""
     return f"{count:,} {singular if count == 1 else many or singular + 's'}"
+
+
+_BREAKS = re.compile(r"([_/-])(?=.)")
 
 
 def breakable(name: str) -> Markup:

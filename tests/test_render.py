@@ -1,16 +1,11 @@
-"""Numbers, untrusted text, frame and assets: what every page is put together from."""
+"""Words, environment, frame and assets: what every page is put together from."""
 
 from __future__ import annotations
 
 import hashlib
-import html
 import re
-import sys
-import unicodedata
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
 from generator.render import (
@@ -19,131 +14,13 @@ from generator.render import (
     assets,
     breakable,
     bytesize,
-    cell,
     content_security_policy,
     environment,
     frame,
-    interval,
-    marked,
-    number,
     plural,
     render_page,
-    score,
-    visible,
 )
-from generator.scorebook import ScoreRow
 from tests.editions import SITE
-
-ROW = ScoreRow("v/m", "lean", "age", "old", estimate=-0.04, ci_low=-1.25, ci_high=2.0, p_adjusted=0.0444, n_concepts=3)
-SHOWN = re.compile(r'<span class="cp" title="[^"]*">U\+([0-9A-F]{4,6})</span>')
-
-
-def original(shown: str) -> str:
-    """Undo `visible`: what a reader could restore from the page."""
-    return html.unescape(SHOWN.sub(lambda found: chr(int(found[1], 16)), shown))
-
-
-class TestNumber:
-    @pytest.mark.parametrize(
-        ("value", "digits", "text"),
-        [
-            (95.25, 1, "95.2"),  # ties to even of the stored binary value, as Python's format does
-            (0.15, 1, "0.1"),
-            (-0.04, 1, "0.0"),
-            (-0.0, 2, "0.00"),
-            (-0.05, 1, "-0.1"),
-            (3, 0, "3"),
-            (None, 1, "–"),
-        ],
-    )
-    def test_it_rounds_as_python_formats_and_has_no_minus_zero(self, value, digits, text):
-        assert number(value, digits) == text
-
-    @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
-    def test_nothing_that_is_not_a_number_is_published(self, value):
-        with pytest.raises(ValueError, match="write null where there is no value"):
-            number(value)
-
-
-class TestElements:
-    def test_a_score_names_its_row_and_column(self):
-        assert score(ROW) == '<span data-score="v/m|lean|age|old|estimate">0.0</span>'
-        assert score(ROW, "ci_low", 2) == '<span data-score="v/m|lean|age|old|ci_low">-1.25</span>'
-
-    def test_other_columns_of_scores_are_cells_of_that_table(self):
-        assert score(ROW, "p_adjusted", 3) == '<span data-cell="scores|v/m,lean,age,old|p_adjusted">0.044</span>'
-        assert score(ROW, "n_concepts") == '<span data-cell="scores|v/m,lean,age,old|n_concepts">3</span>'
-
-    def test_an_interval_is_two_scores_or_a_dash(self):
-        assert interval(ROW).count("data-score") == 2
-        assert interval(ScoreRow("v/m", "lean", "age", "old")) == '<span class="none" title="no interval">–</span>'
-
-    def test_a_scaled_cell_says_so(self):
-        assert cell("disparities", "v/m,c,direct", "disparity", 0.1234, 1, scale=100) == (
-            '<span data-cell="disparities|v/m,c,direct|disparity" data-scale="100">12.3</span>'
-        )
-
-    def test_a_word_and_a_null_are_shown_as_they_are(self):
-        assert cell("scores", "k", "evidence", "flagged") == '<span data-cell="scores|k|evidence">flagged</span>'
-        assert cell("scores", "k", "p", None) == '<span data-cell="scores|k|p">–</span>'
-
-    def test_what_a_name_holds_cannot_leave_the_attribute(self):
-        assert '"' not in cell("t", 'a"b', "c", 1.0)[len('<span data-cell="') :].split(">")[0][:-1].replace("&#34;", "")
-
-
-class TestVisible:
-    @given(st.text())
-    def test_nothing_is_lost_and_nothing_is_markup(self, text):
-        shown = str(visible(text))
-        assert original(shown) == text
-        assert "<" not in SHOWN.sub("", shown)
-        assert '"' not in SHOWN.sub("", shown)
-
-    @given(st.text())
-    def test_no_control_bidi_or_invisible_character_is_left(self, text):
-        left = [c for c in str(visible(text)) if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp")]
-        assert set(left) <= {"\n"}
-
-    def test_no_format_or_space_character_of_all_unicode_is_missed(self):
-        missed = [
-            f"U+{p:04X}"
-            for p in range(sys.maxunicode + 1)
-            if unicodedata.category(chr(p)) in ("Cc", "Cf", "Zl", "Zp", "Zs")
-            and chr(p) not in "\n "
-            and str(visible(chr(p))) == chr(p)
-        ]
-        assert missed == []
-
-    @pytest.mark.parametrize(
-        ("text", "shown"),
-        [
-            ("a\u202eb", 'a<span class="cp" title="RIGHT-TO-LEFT OVERRIDE">U+202E</span>b'),
-            ("\x00", '<span class="cp" title="CONTROL CHARACTER">U+0000</span>'),
-            ("a\u00a0b", 'a<span class="cp" title="NO-BREAK SPACE">U+00A0</span>b'),
-            ("\U000e0041", '<span class="cp" title="TAG LATIN CAPITAL LETTER A">U+E0041</span>'),
-            ("hi\U000e0101", 'hi<span class="cp" title="VARIATION SELECTOR-18">U+E0101</span>'),
-            ("\u3164", '<span class="cp" title="HANGUL FILLER">U+3164</span>'),
-            ("❤\ufe0f", "❤\ufe0f"),
-            ("<b>&", "&lt;b&gt;&amp;"),
-            ("two\nlines", "two\nlines"),
-            ("naïve “quotes” 漢字 עברית", "naïve “quotes” 漢字 עברית"),
-        ],
-    )
-    def test_examples(self, text, shown):
-        assert visible(text) == shown
-
-
-class TestMarked:
-    def test_spans_are_code_points_also_after_an_astral_character(self):
-        assert marked("😀 an old <man>", [(2, 8)]) == '😀 <mark class="swap">an old</mark> &lt;man&gt;'
-
-    def test_a_replacement_stands_for_every_span(self):
-        assert marked("a b c", [(0, 1), (4, 5)], css="mask", replacement="[PERSON]") == (
-            '<mark class="mask">[PERSON]</mark> b <mark class="mask">[PERSON]</mark>'
-        )
-
-    def test_text_without_spans_stays_whole(self):
-        assert marked("a<b", []) == "a&lt;b"
 
 
 class TestWords:
