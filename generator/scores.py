@@ -5,7 +5,9 @@ Shards are read one at a time; of a model only its counts, its cells and one vec
 
 from __future__ import annotations
 
+import functools
 import os
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,6 +43,9 @@ from generator.stats.tiers import Ranked, Standing, comparisons, tiers
 from generator.vote_checks import REFUSED
 
 _THREADS = 4
+
+# Applies a task to every slug and returns the results in the same order.
+Each = Callable[[Callable[[str], Any], Sequence[str]], list[Any]]
 
 
 @dataclass(frozen=True)
@@ -141,16 +146,18 @@ class _ModelScores:
     strata: Strata
 
 
-def score_run(run: Run, *, withheld: frozenset[str] = frozenset(), resamples: int = RESAMPLES) -> Scored:
+def score_run(
+    run: Run, *, withheld: frozenset[str] = frozenset(), resamples: int = RESAMPLES, each: Each | None = None
+) -> Scored:
     """Score a run; `withheld` names categories that no score may use.
 
     Models are scored by a few threads, each with one shard at a time; the results stand in the order of the slugs.
+    `each` maps the task over the slugs elsewhere: on other machines, say.
     """
     plans = attribute_plans(run, withheld, resamples)
     shown, counted = {n: ~p.withheld for n, p in plans.items()}, {n: p.kept for n, p in plans.items()}
     maker = TableMaker(run, shown, counted)
-    with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1)) as pool:
-        models = list(pool.map(lambda slug: _score_model(read_model(run, slug), plans, maker), run.models))
+    models = (each or _in_threads)(functools.partial(_score_shard, run, plans, maker), run.models)
     lacking = any(plans[c].withheld.any() for c in CONTROLS if c in plans)
     mean_band, band_rows = _mean_band({m.model: m.controls for m in models if m.controls}, withheld=lacking)
     overall = {m.model: m.overall for m in models}
@@ -175,6 +182,15 @@ def _audit(run: Run, strata: dict[str, Strata]) -> tuple[list[dict[str, Any]], l
 
 def _standing(row: Score, slug: str) -> Standing:
     return Standing(slug, row.estimate / POINTS, row.interval.mapped(1 / POINTS, 0.0))
+
+
+def _in_threads(task: Callable[[str], Any], slugs: Sequence[str]) -> list[Any]:
+    with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1)) as pool:
+        return list(pool.map(task, slugs))
+
+
+def _score_shard(run: Run, plans: dict[str, AttributePlan], maker: TableMaker, slug: str) -> _ModelScores:
+    return _score_model(read_model(run, slug), plans, maker)
 
 
 def _score_model(model: ModelRows, plans: dict[str, AttributePlan], maker: TableMaker) -> _ModelScores:

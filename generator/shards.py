@@ -1,16 +1,18 @@
 """Reads a run folder as the harness hands it over and checks all of it before any work (SPEC 3).
 
-Shards are read one at a time and never kept: memory is that of the largest shard. What is absent is counted; everything
-else that is wrong raises one `InputError` with every fault found.
+Shards are read by a few threads, one each, and never kept: memory is that of a few shards. What is absent is counted;
+everything else that is wrong raises one `InputError` with every fault found.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -30,6 +32,7 @@ from generator.shard_checks import Plan, check_columns, check_rows
 
 AuditLabels = tuple[tuple[str, str], ...]
 AUDIT_HEADER = ["receipt_id", "label"]
+_THREADS = 4
 
 
 @dataclass(frozen=True)
@@ -83,28 +86,36 @@ def load_run(folder: Path) -> Run:
     raise_faults([*_bank_faults(manifest, bank, folder), *_manifest_faults(manifest, folder)])
     plan = Plan(manifest, bank, Layout(bank, manifest.repeats))
     audit = read_audit(folder / "audit.csv")
-    wanted = {receipt for receipt, _ in audit or ()}
+    wanted = frozenset(receipt for receipt, _ in audit or ())
+    entries = sorted(manifest.shards, key=lambda e: e.model.encode())
+    with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1)) as pool:
+        shards = list(pool.map(lambda entry: _check_shard(folder / entry.file, entry, plan, wanted), entries))
+    raise_faults([fault for shard in shards for fault in shard.faults])
+    counts = sum((shard.counts for shard in shards), Counter[str]())
+    audited = {receipt: row for shard in shards for receipt, row in shard.audited.items()}
+    raise_faults([*_count_faults(counts, manifest, folder), *_audit_faults(audit, audited, bank, folder / "audit.csv")])
+    return Run(folder, manifest, bank, audit, {entry.model: plan.layout.size - entry.rows for entry in entries})
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """What is kept of a shard once it is checked: its faults, rows by status, (rubric, status) of audited rows."""
+
+    faults: tuple[str, ...]
+    counts: Counter[str] = field(default_factory=Counter)
+    audited: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+
+def _check_shard(path: Path, entry: ShardEntry, plan: Plan, wanted: frozenset[str]) -> _Checked:
     faults: list[str] = []
-    absent: dict[str, int] = {}
-    counts: Counter[str] = Counter()
-    audited: dict[str, tuple[str, str]] = {}
-    for entry in sorted(manifest.shards, key=lambda e: e.model.encode()):
-        path = folder / entry.file
-        table = _read_whole(path, entry, faults)
-        if table is None:
-            continue
-        found = check_columns(table, str(path)) or check_rows(table, entry.model, plan, str(path))
-        faults += found
-        if found:
-            continue
-        absent[entry.model] = plan.layout.size - table.num_rows
-        counts.update({s["values"]: s["counts"] for s in table["status"].value_counts().to_pylist()})
-        audited |= _audited(table, wanted)
-    if not faults:
-        faults += _count_faults(counts, manifest, folder)
-        faults += _audit_faults(audit, audited, bank, folder / "audit.csv")
-    raise_faults(faults)
-    return Run(folder, manifest, bank, audit, absent)
+    table = _read_whole(path, entry, faults)
+    if table is None:
+        return _Checked(tuple(faults))
+    faults += check_columns(table, str(path)) or check_rows(table, entry.model, plan, str(path))
+    if faults:
+        return _Checked(tuple(faults))
+    counts = Counter({s["values"]: s["counts"] for s in table["status"].value_counts().to_pylist()})
+    return _Checked((), counts, _audited(table, wanted))
 
 
 def _bank_faults(manifest: Manifest, bank: Bank, folder: Path) -> list[str]:
@@ -220,7 +231,7 @@ def read_audit(path: Path) -> AuditLabels | None:
     return tuple((row[0], row[1]) for row in rows[1:])
 
 
-def _audited(table: pa.Table, wanted: set[str]) -> dict[str, tuple[str, str]]:
+def _audited(table: pa.Table, wanted: frozenset[str]) -> dict[str, tuple[str, str]]:
     """Return (rubric, status) of the rows that the audit names."""
     if not wanted:
         return {}

@@ -22,7 +22,7 @@ SEVEN = 7
 
 
 def coverage(n: int, a: float, b: float, runs: int) -> tuple[float, float]:
-    """Return the share of runs in which the expanded, and the plain, interval of a mean of n concepts holds the truth."""
+    """Return how often the expanded, and the plain, interval of a mean of n concepts holds the truth."""
     rng = np.random.default_rng(n)
     truth, sample = a / (a + b), one_attribute(n)
     held = np.zeros(2)
