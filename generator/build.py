@@ -23,7 +23,7 @@ from generator.receipt_pages import ReceiptTask, receipt_task
 from generator.redactions import read_redactions
 from generator.render import asset_files
 from generator.schema.errors import InputError
-from generator.scores import score_run
+from generator.scores import Each, score_run
 from generator.search_index import write_search
 from generator.shards import load_run
 from generator.site import Edition, read_site
@@ -42,7 +42,8 @@ def build(options: Options, plan: Plan, state: State, report: Report, state_file
     with locked(options.out), ExitStack() as stack:
         local = stack.enter_context(local_workers(options.jobs))
         remote = stack.enter_context(dask_workers(options.dask)) if options.dask else local
-        editions = [edition_of(folder, options, plan, report) for folder in plan.build.values()]
+        each = remote.each if options.dask else None
+        editions = [edition_of(folder, options, plan, report, each=each) for folder in plan.build.values()]
         kept = {run: found for run, found in read_published(options.out).items() if run in plan.keep}
         editions = fitted(editions, options, kept, report)
         front = front_of(editions, kept, options, plan)
@@ -65,16 +66,27 @@ def build(options: Options, plan: Plan, state: State, report: Report, state_file
     )
 
 
-def edition_of(folder: Path, options: Options, plan: Plan, report: Report, standing: Standing | None = None) -> Edition:
-    """Load and score one run and decide what it is published as; `standing` is given for a run published before."""
+def edition_of(
+    folder: Path,
+    options: Options,
+    plan: Plan,
+    report: Report,
+    *,
+    standing: Standing | None = None,
+    each: Each | None = None,
+) -> Edition:
+    """Load and score one run and decide what it is published as.
+
+    `standing` is given for a run published before; `each` scores its shards on a cluster.
+    """
     report(f"run {folder.name}: checking receipts")
     run = load_run(folder.resolve())
     report(f"run {folder.name}: scoring {sum(s.rows for s in run.manifest.shards):,} rows")
     if standing is None:
-        scored = score_run(run)
+        scored = score_run(run, each=each)
         standing = standing_of(run, scored, preview=options.preview, withhold=options.withhold)
         if standing.withheld:
-            scored = score_run(run, withheld=standing.withheld)
+            scored = score_run(run, withheld=standing.withheld, each=each)
     else:
         scored = score_run(run, withheld=standing.withheld)
     return Edition(
@@ -125,7 +137,7 @@ def front_of(editions: list[Edition], kept: Mapping[str, Published], options: Op
         return own
     # A kept run is shown from what it published itself, so that root and run pages agree.
     folder = recovered_folder(options.out, chosen, options.cache_folder / "recovered")
-    return edition_of(folder, options, plan, lambda _: None, kept[chosen].standing)
+    return edition_of(folder, options, plan, lambda _: None, standing=kept[chosen].standing)
 
 
 def receipts_key(task: ReceiptTask, edition: Edition, plan: Plan) -> str:
@@ -217,6 +229,8 @@ def write_root(
 ) -> None:
     """Write the pages of the site's root, assets, tombstones, search index and sitemaps."""
     cards = [found.card(plan.superseded.get(run)) for run, found in sorted(kept.items())]
+    # The feed prints the hash that pins a publication; the data folders are written by now.
+    editions = [dataclasses.replace(e, manifest_sha256=_pin(tree.root, e.run_id)) for e in editions]
     pages = [*render_root(front, editions, kept=cards, removed=plan.removed), *render_prose(front), *asset_files()]
     for page, data in pages:
         tree.write(page, data)
@@ -229,6 +243,10 @@ def write_root(
         dates |= {c.run_id: c.date for c in cards if c.indexable}
         for page, data in render_sitemaps(options.base_url, indexable_pages(tree.root, front, dates)):
             tree.write(page, data)
+
+
+def _pin(root: Path, run_id: str) -> str:
+    return file_hash(root / paths.data_file(run_id, "manifest.json"))
 
 
 def indexable_pages(root: Path, front: Edition, dates: Mapping[str, str]) -> Iterator[tuple[str, str]]:

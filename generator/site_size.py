@@ -31,5 +31,5 @@ def run_sizes(edition: Edition) -> dict[Mode, Size]:
         _FIXED_BYTES + len(bank.concepts) * _CONCEPT_PAGE + len(models) * _MODEL_PAGE + shards,
     )
     # The CSV form of the receipts holds about what the sets show, without their markup.
-    folded = fixed + Size(sets, int(in_set * rows * 1.6))
+    folded = fixed + Size(sets, int(in_set * rows * 2.2))
     return {"folded": folded, "row": folded + Size(rows, int(row_page * rows))}

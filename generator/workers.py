@@ -10,7 +10,8 @@ import ctypes
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
@@ -32,15 +33,19 @@ class Pending(Protocol[T_co]):
         ...
 
 
-class Workers(Protocol):
+class Workers(ABC):
     """Something that runs tasks."""
 
+    @abstractmethod
     def submit(self, function: Callable[..., T], *arguments: Any) -> Pending[T]:
         """Run a task, now or later."""
-        ...
+
+    def each(self, task: Callable[[str], T], names: Sequence[str]) -> list[T]:
+        """Run a task for every name and return the results in their order."""
+        return [pending.result() for pending in [self.submit(task, name) for name in names]]
 
 
-class Inline:
+class Inline(Workers):
     """Runs each task at once, in this process."""
 
     def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
@@ -50,7 +55,7 @@ class Inline:
         return done
 
 
-class Pool:
+class Pool(Workers):
     """Runs tasks in local processes."""
 
     def __init__(self, pool: ProcessPoolExecutor) -> None:
@@ -61,7 +66,7 @@ class Pool:
         return self._pool.submit(function, *arguments)
 
 
-class Cluster:
+class Cluster(Workers):
     """Runs tasks on a Dask cluster; one that loses its worker is run again elsewhere."""
 
     def __init__(self, client: Any) -> None:
