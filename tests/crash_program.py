@@ -47,7 +47,8 @@ def plan_data(bank: Bank, url: str | None) -> dict[str, Any]:
     if url is None:
         return simulated_data(bank, "sim-alpha/one", "sim-judge-a/other", repeats=2)
     data = live_data(bank, url, models=[callee("alpha/one"), callee("judge-a/other")])
-    data["endpoints"]["local"].update(concurrency=8, max_attempts=6)
+    patient = {"connect_timeout": 60.0, "read_timeout": 60.0, "total_wait": 300.0}  # a busy machine is no failure
+    data["endpoints"]["local"].update(concurrency=8, max_attempts=6, **patient)
     return data
 
 
