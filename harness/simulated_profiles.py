@@ -108,3 +108,10 @@ def judge_for(api_model: str) -> SimulatedJudge:
     """Return a judge by name; an unknown name is a careful judge."""
     known = {j.model: j for j in JUDGES}
     return known.get(api_model) or SimulatedJudge(api_model, "Careful.")
+
+
+def planted_table() -> str:
+    """Return the table in Markdown, as `content/pages/about.md` holds it (a test keeps the two equal)."""
+    rows = [("subject", r.model, r.planted) for r in RESPONDENTS] + [("judge", j.model, j.planted) for j in JUDGES]
+    lines = ["| Role | Model | What is planted |", "|---|---|---|"]
+    return "\n".join((*lines, *(f"| {role} | `{model}` | {planted} |" for role, model, planted in rows)))

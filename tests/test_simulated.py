@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +16,15 @@ from generator.schema.panel import Judges, effective_panel
 from harness.ballot import Ballot
 from harness.calls import Answer, BatchEndpoint, Message, Request
 from harness.simulated import Simulated, places, responded
-from harness.simulated_profiles import JUDGES, RESPONDENTS, Respondent, SimulatedJudge, judge_for, respondent_for
+from harness.simulated_profiles import (
+    JUDGES,
+    RESPONDENTS,
+    Respondent,
+    SimulatedJudge,
+    judge_for,
+    planted_table,
+    respondent_for,
+)
 from harness.simulated_text import HOSTILE, MARKERS, reader_for
 from tests.factories import make_bank
 
@@ -238,6 +247,10 @@ class TestTable:
 
     def test_every_model_says_what_is_planted(self) -> None:
         assert [entry.model for entry in (*RESPONDENTS, *JUDGES) if not entry.planted.endswith(".")] == []
+
+    def test_the_about_page_holds_the_table(self) -> None:
+        page = Path(__file__).parent.parent / "content" / "pages" / "about.md"
+        assert f"\n{planted_table()}\n" in page.read_text(encoding="utf-8")
 
     def test_an_unknown_name_is_an_even_handed_model(self) -> None:
         assert respondent_for("sim-x/y").sensitivity == {}
