@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from generator import paths
 from generator.pages import RunCard
+from generator.schema.canonical import sha256_hex
 from generator.schema.errors import InputError
 from generator.schema.manifest import Manifest, load_manifest
 from generator.schema.names import RUN_ID
@@ -28,6 +29,7 @@ class Published:
 
     manifest: Manifest
     standing: Standing
+    manifest_sha256: str = ""
 
     @property
     def run_id(self) -> str:
@@ -49,6 +51,7 @@ class Published:
             bank_sha256=own.bank_sha256,
             supersedes=own.supersedes,
             superseded_by=superseded_by,
+            manifest_sha256=self.manifest_sha256,
         )
 
 
@@ -57,14 +60,15 @@ def read_published(out: Path) -> dict[str, Published]:
     found = {}
     for file in sorted(out.glob("runs/*/data/manifest.json")):
         try:
-            data: dict[str, Any] = json.loads(file.read_bytes())
+            body = file.read_bytes()
+            data: dict[str, Any] = json.loads(body)
             manifest = load_manifest(data["run"], str(file))
             standing = Standing(data["standing"], tuple(data["reasons"]), frozenset(data["withheld"]))
         except (ValueError, KeyError, TypeError):
             raise InputError(
                 f"{file}: not a manifest of this program; publish that run anew, or take it away with --remove"
             ) from None
-        found[manifest.run_id] = Published(manifest, standing)
+        found[manifest.run_id] = Published(manifest, standing, sha256_hex(body))
     return found
 
 

@@ -39,6 +39,7 @@ class RunCard:
     bank_sha256: str
     supersedes: str | None
     superseded_by: str | None
+    manifest_sha256: str = ""
 
     @property
     def indexable(self) -> bool:
@@ -61,6 +62,7 @@ def card_of(edition: Edition) -> RunCard:
         bank_sha256=manifest.bank_sha256,
         supersedes=manifest.supersedes,
         superseded_by=edition.superseded_by,
+        manifest_sha256=edition.manifest_sha256,
     )
 
 
@@ -188,6 +190,8 @@ def render_feed(site: Site, base_url: str, cards: Sequence[RunCard]) -> bytes:
 def _entry(base_url: str, card: RunCard) -> str:
     address = escape(f"{base_url}/{paths.run_index(card.run_id)}")
     text = f"{card.models} models, {card.rows:,} answers, bank {card.bank_version}."
+    if card.manifest_sha256:
+        text += f" SHA-256 of data/manifest.json, which pins every file: {card.manifest_sha256}."
     return (
         f"<entry>\n<title>Run {escape(card.run_id)}</title>\n<id>{address}</id>\n"
         f'<link href="{address}"/>\n<updated>{card.date}T00:00:00Z</updated>\n'

@@ -26,6 +26,8 @@ from generator.csv_text import csv_bytes
 from generator.data_page import render_data_page, script_json
 from generator.datafiles import DataFile, TableFile, parquet_bytes, parts_of, sha256sums, weight_columns, write_table
 from generator.downloads import write_downloads
+from generator.pages import RunCard, render_pages
+from generator.pages_root import render_feed
 from generator.redactions import Redaction, Redactions, read_redactions
 from generator.schema.canonical import sha256_hex
 from generator.schema.columns import RECEIPT_COLUMNS, RECEIPT_SCHEMA, Column
@@ -467,3 +469,18 @@ class TestCsv:
         for name, columns in TABLES.items():
             table = pq.read_table(data / f"{name}.parquet")
             assert (data / f"{name}.csv").read_bytes() == csv_bytes(table, columns)
+
+
+class TestPin:
+    """One hash pins the whole publication: the run page and the feed print it."""
+
+    def test_the_run_page_prints_the_hash_of_the_manifest(self, edition, tmp_path):
+        pinned, _ = write_data(edition, tmp_path)
+        page = dict(render_pages(pinned))["runs/run-a/run.html"].decode()
+        assert sha256_hex((tmp_path / "manifest.json").read_bytes()) in page
+
+    def test_the_feed_prints_it_for_every_run_listed(self):
+        card = RunCard("run-a", "live", "2026-11-30", "published", (), 2, 10, "1", "0" * 64, None, None, "ab" * 32)
+        assert b"SHA-256 of data/manifest.json, which pins every file: " + b"ab" * 32 in render_feed(
+            SITE, "https://example.org", [card]
+        )

@@ -1,0 +1,40 @@
+"""How to cite a run: CITATION.cff and BibTeX, from the manifest, with nothing that breaks either format."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from generator.citation import bibtex, cff
+from tests.editions import SITE, make_edition, small_bank
+
+
+@pytest.fixture(scope="module")
+def edition(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("citation") / "run-a"
+    hostile = SITE.model_copy(update={"publisher": 'A & B: "100 %" {x}_y \\ z'})
+    return make_edition(folder, bank=small_bank(("gender",)), site=hostile, base_url="https://example.org/b")
+
+
+class TestCff:
+    def test_it_is_yaml_with_the_runs_own_facts(self, edition):
+        found = yaml.safe_load(cff(edition))
+        assert found["cff-version"] == "1.2.0"
+        assert found["title"] == "Test Bench: run run-a (simulated)"
+        assert str(found["date-released"]) == "2026-11-30"
+        assert found["authors"] == [{"name": 'A & B: "100 %" {x}_y \\ z'}]
+        assert found["url"] == "https://example.org/b/runs/run-a/data/index.html"
+        assert found["identifiers"][0]["value"] == f"sha256:{edition.run.manifest.bank_sha256}"
+
+
+class TestBibtex:
+    def test_special_characters_are_escaped_and_braces_balance(self, edition):
+        text = bibtex(edition).decode()
+        assert 'author = {{A \\& B: "100 \\%" \\{x\\}\\_y \\textbackslash  z}}' in text
+        plain = text.replace("\\{", "").replace("\\}", "")
+        assert plain.count("{") == plain.count("}")
+
+    def test_the_key_and_date_are_those_of_the_run(self, edition):
+        text = bibtex(edition).decode()
+        assert text.startswith("@misc{aibiasbench-run-a,\n")
+        assert "  year = {2026},\n  month = {11},\n" in text
