@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.conftest import context_of, opened
 
@@ -88,7 +89,7 @@ class TestNumberToEvidence:
         page.goto(site.http + site.kinds["model"] + "#age")
         page.locator("#age a", has_text="refused").first.click()
         assert "model=sim-alpha/one&attribute=age&status=refused" in page.url
-        page.wait_for_function("document.querySelector('#filter-status').value === 'refused'")
+        expect(page.locator("#filter-status")).to_have_value("refused")
 
 
 class TestCharts:
