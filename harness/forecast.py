@@ -40,20 +40,23 @@ class Forecast:
     expected: float = 0.0  # picodollars
     most: int = 0
 
-    def add(self, call: Call, callee: Callee, share: float = 1.0, most: int | None = None) -> None:
-        """Add a call that is made with probability `share`; `most` is its worst case where it differs, picodollars."""
+    def add(self, call: Call, callee: Callee, *, share: float = 1.0, most: int | None = None, times: int = 1) -> None:
+        """Add `times` such calls, each made with probability `share`.
+
+        `most` is the worst case of one where it differs from the call's own, in picodollars.
+        """
         limit = int(call.request.params["max_tokens"])
         size = sum(len(m.content.encode()) for m in call.request.messages)
         prompt = size / BYTES_PER_TOKEN
         completion = min(limit, JUDGE_TOKENS) if call.role == "judge" else limit / 2
         price = callee.prices
         cost = (price.prompt_per_million * prompt + price.completion_per_million * completion) * (PICO / 1e6)
-        self.calls += share
-        self.most_calls += 1
-        self.prompt_tokens += share * prompt
-        self.completion_tokens += share * completion
-        self.expected += share * (cost + price.request * PICO)
-        self.most += worst_case(call.request, price) if most is None else most
+        self.calls += times * share
+        self.most_calls += times
+        self.prompt_tokens += times * share * prompt
+        self.completion_tokens += times * share * completion
+        self.expected += times * share * (cost + price.request * PICO)
+        self.most += times * (worst_case(call.request, price) if most is None else most)
 
     def as_json(self) -> dict[str, str | int | float]:
         """Return the forecast as a JSON object, in whole calls and tokens and US dollars."""
@@ -137,7 +140,7 @@ class Forecaster:
         if self.cache.lookup([seat.key]):
             self.judges[seat.judge].cached += 1
         else:
-            self.judges[seat.judge].add(self._bench.call(case, seat), self.plan.judge[seat.judge], share)
+            self.judges[seat.judge].add(self._bench.call(case, seat), self.plan.judge[seat.judge], share=share)
 
     def _unanswered(self, row: PlannedRow, likely: str, longest: str, times: int) -> None:
         """Add the votes on the answers to one prompt, `times` repeats, from stand-ins of their likely length."""
@@ -149,5 +152,4 @@ class Forecaster:
             callee = self.plan.judge[seat.judge]
             most = worst_case(self._bench.call(cases[1], seat).request, callee.prices)
             call = self._bench.call(cases[0], seat)
-            for _ in range(times):
-                self.judges[seat.judge].add(call, callee, share, most)
+            self.judges[seat.judge].add(call, callee, share=share, most=most, times=times)

@@ -21,14 +21,14 @@ def callee(model: str, endpoint: str = "local", **changes: Any) -> dict[str, Any
 
 
 def live_data(bank: Bank, base_url: str = "http://127.0.0.1:9/v1", **changes: Any) -> dict[str, Any]:
-    """A live plan with one subject and three judges at one endpoint; impatient, so that tests are quick."""
+    """A live plan with one subject and three judges at one endpoint; few attempts without much wait between."""
     endpoint = {
         "base_url": base_url,
         "concurrency": 4,
-        "connect_timeout": 2.0,
-        "read_timeout": 2.0,
+        "connect_timeout": 20.0,
+        "read_timeout": 20.0,
         "max_attempts": 3,
-        "total_wait": 5.0,
+        "total_wait": 60.0,
         "backoff": 0.001,
         "params": ["temperature", "max_tokens"],
     }

@@ -46,6 +46,10 @@ def finished(reason: str | None, content: Any = "Yes.", **message: Any) -> dict[
     return data
 
 
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 128  # the usual five would turn many workers into slow connections
+
+
 class ScriptedServer:
     """Runs a script: `script(request, number)` gives the reply to the request of that number, from 0."""
 
@@ -58,7 +62,7 @@ class ScriptedServer:
         self.most_at_once = 0
         self._at_once = 0
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server = _Server(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
