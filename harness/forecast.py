@@ -17,6 +17,7 @@ from harness.cache import Cache
 from harness.calls import PICO, Answer, Call
 from harness.evaluate import PlannedRow, Prompt, planned_rows, response_calls
 from harness.judge import Bench, Case
+from harness.masking import mask_prompt
 from harness.outcome import Outcome
 from harness.plan import Callee, Plan
 
@@ -142,9 +143,15 @@ class Forecaster:
         else:
             self.judges[seat.judge].add(self._bench.call(case, seat), self.plan.judge[seat.judge], share=share)
 
+    def _stand_in(self, row: PlannedRow, text: str) -> Case:
+        """Return the case of an answer that is only guessed at: it names nobody, so nothing is looked for to mask."""
+        rubric = self.bank.rubric[row.prompt.concept.rubric]
+        shown = self._bench.ballots[rubric.id].messages(mask_prompt(row.prompt.rendered), text)
+        return Case(row, rubric, self.plan.panel(row.model), Answer(text), shown=shown)
+
     def _unanswered(self, row: PlannedRow, likely: str, longest: str, times: int) -> None:
         """Add the votes on the answers to one prompt, `times` repeats, from stand-ins of their likely length."""
-        cases = [self._bench.case(row, Answer(text)) for text in (likely, longest)]
+        cases = [self._stand_in(row, text) for text in (likely, longest)]
         seats = [(seat, 1.0) for seat in self._bench.primaries(cases[0])]
         if cases[0].panel.tiebreak is not None:
             seats.append((self._bench.tiebreak(cases[0]), TIEBREAK_SHARE))
