@@ -114,7 +114,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BuiltSite]:
         yield BuiltSite(root, address)
 
 
-@pytest.fixture(scope="session")
+# Ends with this package: while Playwright runs, no other test of this process can start an event loop of its own.
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """Chromium, or a skip that says how to get it."""
     if not Path(CHROMIUM).exists():
