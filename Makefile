@@ -17,7 +17,8 @@ help: ## Say what each command does
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
 
 site: env assets ## Make the environment, run the full simulated benchmark, publish it and the example run to dist/
-	$(VENV)/bin/aibiasbench demo --out dist
+	$(VENV)/bin/aibiasbench demo --no-publish
+	$(VENV)/bin/aibiasbench publish --preview --out dist
 
 demo-small: env assets ## The same at a glance: a small simulated run
 	$(VENV)/bin/aibiasbench demo --small --out dist
@@ -28,6 +29,10 @@ test: env-test assets system ## Bring what the tests need, then check style and 
 
 test-live: env-test env-live ## Drive eval and judge through real language models behind a real server
 	$(PY) -m pytest tests/live -m live
+
+test-soak: env-test ## Kill, resume, cap and lock tests fifty times over (slow)
+	AIBIASBENCH_SOAK=50 $(PY) -m pytest tests/test_crash.py
+	for i in $$(seq 50); do $(PY) -m pytest tests/test_budget.py tests/test_engine.py tests/test_evaluate.py -k "TestCaps or TestReserve or TestTwoProcesses"; done
 
 lint: ## Check style and types
 	$(VENV)/bin/ruff check .
