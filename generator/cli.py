@@ -7,9 +7,9 @@ import sys
 
 import click
 
-from generator.schema.errors import ToolError
+from generator.schema.errors import InputError, ToolError
 
-# Subcommand: (module that holds a click command of that name, its one-line help). Strings, so that --help imports nothing.
+# Subcommand: (module whose `command` it is, its one-line help). Strings, so that --help imports nothing.
 COMMANDS = {
     "demo": ("harness.commands.demo", "Make and publish a full simulated run."),
     "bank": ("harness.commands.bank", "Check, hash, show and measure the prompt bank."),
@@ -68,4 +68,9 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         sys.exit(130)
+    except OSError as error:
+        # A disk that is full, a folder that may not be written: the person's to mend, and no fault of the program.
+        place = f"{error.filename}: " if error.filename is not None else ""
+        click.echo(f"error: {place}{error.strerror or error}", err=True)
+        sys.exit(InputError.exit_code)
     sys.exit(code if isinstance(code, int) else 0)

@@ -26,62 +26,62 @@ def run_page(run_id: str, name: str) -> str:
 
 
 def model_page(run_id: str, model: str) -> str:
-    """A model's page."""
+    """Return a model's page."""
     return f"runs/{run_id}/models/{model}.html"
 
 
 def attribute_page(run_id: str, attribute: str) -> str:
-    """An attribute's page."""
+    """Return an attribute's page."""
     return f"runs/{run_id}/attributes/{attribute}.html"
 
 
 def concept_page(run_id: str, concept: str) -> str:
-    """A concept's page."""
+    """Return a concept's page."""
     return f"runs/{run_id}/concepts/{concept}.html"
 
 
 def explorer_page(run_id: str) -> str:
-    """The explorer over all rows."""
+    """Return the explorer over all rows."""
     return f"runs/{run_id}/receipts/index.html"
 
 
 def receipts_list(run_id: str, model: str) -> str:
-    """The plain list of a model's sets."""
+    """Return the plain list of a model's sets."""
     return f"runs/{run_id}/receipts/{model}/index.html"
 
 
 def set_page(run_id: str, model: str, concept: str) -> str:
-    """The matched set of a model and concept."""
+    """Return the matched set of a model and concept."""
     return f"runs/{run_id}/receipts/{model}/{concept}/index.html"
 
 
 def row_anchor(framing: str, group: str, repeat: int) -> str:
-    """The anchor of a row on its set's page."""
+    """Return the anchor of a row on its set's page."""
     return f"{framing}.{group}.{repeat}"
 
 
 def permalink(run_id: str, model: str, concept: str, framing: str, group: str, repeat: int) -> str:
-    """The citable address of a row: the anchor on its set's page, in both modes."""
+    """Return the citable address of a row: the anchor on its set's page, in both modes."""
     return f"{set_page(run_id, model, concept)}#{row_anchor(framing, group, repeat)}"
 
 
 def row_page(run_id: str, model: str, concept: str, framing: str, group: str, repeat: int) -> str:
-    """The row's own page (row mode)."""
+    """Return the row's own page (row mode)."""
     return f"runs/{run_id}/receipts/{model}/{concept}/{row_anchor(framing, group, repeat)}.html"
 
 
 def data_page(run_id: str) -> str:
-    """The Data page."""
+    """Return the Data page."""
     return f"runs/{run_id}/data/index.html"
 
 
 def data_file(run_id: str, name: str) -> str:
-    """A file of the Data page, `name` relative to the data folder."""
+    """Return a file of the Data page, `name` relative to the data folder."""
     return f"runs/{run_id}/data/{name}"
 
 
 def receipts_file(model: str, ending: str) -> str:
-    """A model's receipts file, relative to the data folder; `ending` is parquet or csv."""
+    """Return a model's receipts file, relative to the data folder; `ending` is parquet or csv."""
     return f"receipts/{shard_name(model)}.{ending}"
 
 
@@ -109,7 +109,7 @@ SEARCH_PAGE = "search.html"
 
 
 def methodology_page(name: str = "index", anchor: str = "") -> str:
-    """A methodology page, `name` from METHODOLOGY; raises KeyError for any other, so that no link can be dead."""
+    """Return a methodology page; raises KeyError for a name not in METHODOLOGY, so that no link can be dead."""
     if name not in METHODOLOGY:
         raise KeyError(name)
     return f"methodology/{name}.html" + (f"#{anchor}" if anchor else "")
