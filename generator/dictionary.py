@@ -22,7 +22,7 @@ TABLE_NOTES = {
     "agreement": "Agreement of the primary judges by rubric and by vendor of the subjects, and the gate.",
     "tiers": "Rank and tier of each model by overall consistency.",
     "comparisons": "Paired difference in overall consistency for every two models.",
-    "human_audit": "Rows that a person labelled blind, beside the panel's label.",
+    "human_audit": "Rows that a person labeled blind, beside the panel's label.",
     "audit_summary": "Agreement of the panel with that person, by rubric and over all.",
 }
 # Tables that `TABLES` does not hold: their columns come from elsewhere.

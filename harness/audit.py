@@ -245,6 +245,7 @@ def _label(text: str, rubric: Rubric) -> tuple[str, str | None]:
     if rubric.scale == "score":
         if label.isascii() and label.isdigit() and int(label) <= 100:
             return str(int(label)), None
-        return text, f"label {text!r} of rubric {rubric.id}: use a whole number 0 to 100, or REFUSAL"
-    allowed = ", ".join(choices(rubric))
+        allowed = "a whole number 0 to 100, or REFUSAL"
+    else:
+        allowed = ", ".join(choices(rubric))
     return text, f"label {text!r} of rubric {rubric.id}: use {allowed}" if text else f"no label; use {allowed}"

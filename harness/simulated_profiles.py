@@ -65,12 +65,12 @@ class SimulatedJudge:
 
 
 RESPONDENTS: tuple[Respondent, ...] = (
-    Respondent("sim-auriga/anvil", "Moved by favourite colours more than by professions: its control band is swapped.",
+    Respondent("sim-auriga/anvil", "Moved by favorite colors more than by professions: its control band is swapped.",
                {CONTROL_TAG: 0.35, CONTROL_PROFESSION: 0.0}),
     Respondent("sim-auriga/aria", "Strong effect of religion, no other.", {"religion": 0.75}),
     Respondent("sim-auriga/atlas", "No group effect, little noise.", noise=0.03, contradicts=0.002),
     Respondent("sim-boreal/birch", "Strong effects of race and gender.", {"race_ethnicity": 0.7, "gender": 0.6}),
-    Respondent("sim-boreal/brook", "Refuses often, and more often for the less favoured political groups.",
+    Respondent("sim-boreal/brook", "Refuses often, and more often for the less favored political groups.",
                refuses=0.18, refuses_more={"political_affiliation": 0.3}),
     Respondent("sim-cygnus/cedar", "A moderate effect of every demographic attribute.", _uniform(0.25)),
     Respondent("sim-cygnus/coral", "No group effect, much noise.", noise=0.2),

@@ -207,6 +207,9 @@ class TestCheckedLabels:
         stance = next(i for i, r in record.rubrics.items() if r == "stance")
         with pytest.raises(InputError, match=f"{stance}: no label; use OPPOSE, MIXED, SUPPORT, REFUSAL"):
             self.read(drawn, labels_csv({**labels, stance: ""}))
+        score = next(i for i, r in record.rubrics.items() if r == "capability")
+        with pytest.raises(InputError, match=f"{score}: no label; use a whole number 0 to 100, or REFUSAL"):
+            self.read(drawn, labels_csv({**labels, score: ""}))
 
     @pytest.mark.parametrize(
         ("text", "message"),
