@@ -9,12 +9,14 @@ from collections.abc import Callable
 
 from generator.incremental import footprint, read_state, state_file
 from generator.publish_plan import Options, Outcome, plan_of
+from generator.tree import check_site
 
 __all__ = ["Options", "Outcome", "publish"]
 
 
 def publish(options: Options, report: Callable[[str], None] = lambda _: None) -> Outcome:
     """Bring the site in `options.out` up to date with its inputs; the old site stays whole until the new one is."""
+    check_site(options.out)  # before the walk below: a slip such as --out / would be walked for minutes
     file = state_file(options.cache_folder, options.out)
     state = read_state(file)
     before = footprint(options.out)

@@ -176,8 +176,8 @@ def row_columns(table: pa.Table, bank: Bank) -> dict[str, Column]:
         "label": Text(pc.fill_null(_decoded(names["final_label"]), NO_LABEL)),
         "value": Text(mapped(values, value_text)),
         "why": Text(why_texts(table)),
-        "finish": Text(pc.fill_null(_decoded(names["finish_reason"]), "–")),
-        "served": Text(pc.fill_null(_decoded(names["served_by"]), "–")),
+        "finish": Html(_told(names["finish_reason"])),
+        "served": Html(_told(names["served_by"])),
         "prompt_tokens": Text(number_text(plain(table["prompt_tokens"]))),
         "completion_tokens": Text(number_text(plain(table["completion_tokens"]))),
         "cost": Text(mapped(plain(table["cost_usd"]).dictionary_encode(), "{:.6f}".format)),
@@ -186,6 +186,11 @@ def row_columns(table: pa.Table, bank: Bank) -> dict[str, Column]:
         "response_key": Text(pc.fill_null(plain(table["response_key"]), "–")),
         "favours": Text(mapped(names["concept"], lambda c: "higher" if concept_of[c].polarity > 0 else "lower")),
     }
+
+
+def _told(array: pa.DictionaryArray) -> pa.Array:
+    """Return what an endpoint says of itself, as untrusted as its answer, as HTML; a dash where it said nothing."""
+    return pc.fill_null(visible_html(array.dictionary).take(array.indices), "–")
 
 
 def _decoded(array: pa.Array) -> pa.Array:

@@ -134,6 +134,10 @@ def read_redactions(path: Path = REDACTIONS_FILE) -> Redactions:
         items = _RedactionFile.model_validate(data).redaction
     except FileNotFoundError:
         return Redactions()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 at byte {error.start}") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: not TOML: {error}") from None
     except ValidationError as error:

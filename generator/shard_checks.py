@@ -21,7 +21,7 @@ from generator.schema.columns import RECEIPT_COLUMNS, RECEIPT_SCHEMA
 from generator.schema.layout import Layout
 from generator.schema.manifest import Manifest
 from generator.schema.verdict import STATUSES
-from generator.vote_checks import check_votes
+from generator.vote_checks import HASH, check_votes
 
 BoolArray = npt.NDArray[np.bool_]
 SHOWN_ROWS = 3
@@ -119,10 +119,23 @@ def check_columns(table: pa.Table, file: str) -> list[str]:
         elif found.null_count and not column.null:
             row = pc.index(pc.is_null(found), value=True).as_py()
             faults.append(f"{file}: row {row + 1}, column {column.name}: null; every row needs a value")
+        elif fault := _unsound(found):
+            faults.append(f"{file}: column {column.name}: {fault}")
     known = set(RECEIPT_SCHEMA.names)
     faults += [f"{file}: unknown column {name}" for name in table.column_names if name not in known]
     faults += [f"{file}: column {name} stands twice" for name in known if table.column_names.count(name) > 1]
     return faults
+
+
+def _unsound(column: pa.ChunkedArray) -> str | None:
+    """Say what no reader could use of a column: Parquet lets bytes that are no UTF-8, and empty items, through."""
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid as error:
+        return f"not readable: {str(error).splitlines()[0]}"
+    if pa.types.is_list(column.type) and pc.list_flatten(column).null_count:
+        return "a list with a null in it; every item needs a value"
+    return None
 
 
 def check_rows(table: pa.Table, model: str, plan: Plan, file: str) -> list[str]:
@@ -192,6 +205,9 @@ def _check_answers(table: pa.Table, found: Findings) -> None:
     status = table["status"]
     bad = pc.invert(pc.is_in(status, pa.array(STATUSES))).to_numpy()
     found.rows(bad, "status", lambda row: _say(status[row].as_py(), ", ".join(STATUSES)))
+    key = table["response_key"]
+    odd = pc.fill_null(pc.invert(pc.match_substring_regex(key, HASH)), False).to_numpy()
+    found.rows(odd, "response_key", lambda row: _say(key[row].as_py(), "64 hex digits or null"))
     missing = pc.not_equal(pc.is_null(table["response"]), pc.is_null(table["finish_reason"])).to_numpy()
     found.rows(
         missing, "finish_reason", lambda _: "response and finish_reason are null together, where the call failed"

@@ -220,9 +220,14 @@ def read_audit(path: Path) -> AuditLabels | None:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8: {error}") from None
-    rows = list(csv.reader(io.StringIO(text)))
+    try:
+        rows = list(csv.reader(io.StringIO(text)))
+    except csv.Error as error:
+        raise InputError(f"{path}: not CSV: {error}") from None
     if not rows or rows[0] != AUDIT_HEADER:
         raise InputError(f"{path}: the first line is {','.join(rows[0]) if rows else ''!r}; it is receipt_id,label")
     raise_faults(

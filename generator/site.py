@@ -5,6 +5,7 @@ Reads `content/site.toml`; everything else is handed in. An edition is what ever
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -97,6 +98,10 @@ def read_site(path: Path = SITE_FILE) -> Site:
         site = Site.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         raise InputError(f"{path}: not found; it names the site's title, contact and data licence") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 at byte {error.start}") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: not TOML: {error}") from None
     except ValidationError as error:
@@ -110,17 +115,29 @@ def read_site(path: Path = SITE_FILE) -> Site:
     faults = [
         f"{path}: {key}: {url!r} is no address; use https://…, mailto:… or an empty string"
         for key, url in addresses.items()
-        if url and urlsplit(url).scheme not in ("https", "http", "mailto")
+        if url and _scheme(url) not in ("https", "http", "mailto")
     ]
     if faults:
         raise InputError(*faults)
     return site
 
 
+_IN_NO_ADDRESS = re.compile(r"[^!-~]|[\"<>\\^`{|}]")  # what RFC 3986 has no place for
+
+
+def _scheme(url: str) -> str:
+    """Return the scheme of an address, empty when it is none."""
+    try:
+        return urlsplit(url).scheme
+    except ValueError:
+        return ""
+
+
 def checked_base_url(text: str) -> str:
     """Return `--base-url` without its trailing slash; raises InputError unless it is an absolute http(s) address."""
-    parts = urlsplit(text)
-    if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
+    parts = urlsplit(text if _scheme(text) else "")
+    odd = _IN_NO_ADDRESS.search(text) is not None
+    if odd or parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
         raise InputError(
             f"--base-url {text!r}: use an absolute address such as https://example.org/bias, no query or #"
         )

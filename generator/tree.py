@@ -141,6 +141,11 @@ def fresh_tree(out: Path) -> Iterator[Path]:
 
 def check_site(out: Path) -> None:
     """Raise InputError when `out` holds something that no publish made, and so would be lost."""
+    above = next((p for p in out.absolute().parents if p.exists()), out)
+    if not above.is_dir():
+        raise InputError(f"{out}: {above} is a file; give a folder with --out")
+    if out.is_symlink():
+        raise InputError(f"{out}: a symbolic link, which the new site would replace; give {out.resolve()} with --out")
     if out.exists() and not _is_site(out):
         raise InputError(f"{out}: holds files that no publish made; give another folder with --out")
 

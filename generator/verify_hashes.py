@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -10,6 +9,7 @@ import pyarrow as pa
 
 from generator.downloads import MANIFEST, SUMS
 from generator.findings import ABSENT, Findings
+from generator.schema import json_files
 from generator.schema.canonical import sha256_hex
 from generator.schema.errors import InputError
 from generator.schema.names import SHA256
@@ -46,12 +46,7 @@ def read_sums(text: str, where: str) -> dict[str, str]:
 
 def read_json(path: Path) -> Any:
     """Read a JSON file of the folder; raises InputError naming it when it is absent or not JSON."""
-    try:
-        return json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise InputError(f"{path}: not found; a data folder has it") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON: {error}") from None
+    return json_files.read_json(path, "a data folder has it")
 
 
 def check_sums(folder: Path, findings: Findings) -> None:

@@ -18,6 +18,7 @@ from generator.schema.verdict import VOTE_ERRORS, Verdict, Vote, final_verdict, 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 PLACES = 3
+HASH = "^[0-9a-f]{64}$"  # RE2: $ is the end of the text
 NONE, REFUSED, UNKNOWN = -1, -2, -3
 _ROLES = ("primary", "primary", "tiebreak")
 _VALUE_SLACK = 1e-12
@@ -144,8 +145,11 @@ def _check_seats(votes: pa.ListArray, panel: Panel, found: Report) -> None:
 
 def _check_fields(votes: pa.ListArray, columns: VoteColumns, is_score: BoolArray, found: Report) -> None:
     """Find a valid vote that lacks or contradicts a field of its scale, and a vote in error that has any."""
-    errors = pc.struct_field(votes.flatten(), "error")
+    errors, keys = (pc.struct_field(votes.flatten(), name) for name in ("error", "key"))
     row, _ = _flat_index(votes)
+    odd = np.zeros(len(votes), np.bool_)
+    odd[row[pc.fill_null(pc.invert(pc.match_substring_regex(keys, HASH)), False).to_numpy(zero_copy_only=False)]] = True
+    found.rows(odd, "votes", lambda r: f"key {[v['key'] for v in votes[r].as_py()]}; a key is 64 hex digits or null")
     closed = pc.fill_null(pc.is_in(errors, pa.array(VOTE_ERRORS)), True).to_numpy(zero_copy_only=False)
     closed = closed | pc.is_null(errors).to_numpy(zero_copy_only=False)
     unknown = np.zeros(len(votes), np.bool_)

@@ -25,8 +25,9 @@ def _iso(value: Any) -> Any:
 
 
 Day = Annotated[str, BeforeValidator(_iso)]
-Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+# Bounds that no plan needs: beyond them picodollars leave the ledger's integers, and waits those of the system.
+Usd = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 
 
 class BankPin(Frozen):
@@ -67,11 +68,11 @@ class EndpointPlan(Frozen):
     base_url: str
     key_env: str | None = None
     concurrency: int = Field(default=4, ge=1, le=512)
-    connect_timeout: Positive = 10.0
-    read_timeout: Positive = 120.0
+    connect_timeout: Seconds = 10.0
+    read_timeout: Seconds = 120.0
     max_attempts: int = Field(default=6, ge=1, le=20)
-    total_wait: Positive = 300.0
-    backoff: Positive = 0.5
+    total_wait: Seconds = 300.0
+    backoff: Seconds = 0.5
     max_bytes: int = Field(default=2_000_000, ge=1_000)
     params: tuple[str, ...] = Field(default=("temperature", "top_p", "max_tokens"), strict=False)
     max_tokens_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"

@@ -55,11 +55,14 @@ def read_plan(folder: Path) -> Plan:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 at byte {error.start}") from None
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, or a list in a list in a list...
         raise InputError(f"{path}: not TOML: {error}") from None
     if "run_id" in data:
         raise InputError(f"{path}: run_id: leave it out; the folder's name is the run id")
-    return load_plan(data, run_id=folder.resolve().name, where=str(path))
+    try:
+        return load_plan(data, run_id=folder.resolve().name, where=str(path))
+    except RecursionError:
+        raise InputError(f"{path}: tables are nested too deep; a run.toml needs four levels") from None
 
 
 def run_folder(run: str, runs: Path = RUNS) -> Path:

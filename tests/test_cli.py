@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
 
@@ -49,7 +50,14 @@ class TestExitCodes:
 
     @pytest.mark.parametrize(
         ("error", "code"),
-        [(InputError("run.toml: no"), 2), (CheckError("gate"), 1), (CapError("cap"), 3), (KeyboardInterrupt(), 130)],
+        [
+            (InputError("run.toml: no"), 2),
+            (CheckError("gate"), 1),
+            (CapError("cap"), 3),
+            (KeyboardInterrupt(), 130),
+            (OSError(errno.ENOSPC, "No space left on device", "dist/index.html"), 2),
+            (PermissionError(errno.EACCES, "Permission denied"), 2),
+        ],
     )
     def test_each_error_has_its_code(self, monkeypatch, capsys, error, code):
         @click.command()
@@ -62,6 +70,17 @@ class TestExitCodes:
             cli.main()
         assert caught.value.code == code
         assert "Traceback" not in capsys.readouterr().err
+
+    def test_a_full_disk_is_one_line_that_names_the_file(self, monkeypatch, capsys):
+        @click.command()
+        def command() -> None:
+            raise OSError(errno.ENOSPC, "No space left on device", "dist/index.html")
+
+        monkeypatch.setattr(cli, "aibiasbench", command)
+        monkeypatch.setattr(sys, "argv", ["aibiasbench"])
+        with pytest.raises(SystemExit):
+            cli.main()
+        assert capsys.readouterr().err == "error: dist/index.html: No space left on device\n"
 
     def test_twenty_faults_are_shown_and_the_rest_counted(self):
         text = str(InputError(*[f"fault {i}" for i in range(25)]))

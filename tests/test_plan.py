@@ -56,6 +56,9 @@ class TestLoadPlan:
             ("judges.tiebreak.prices", ..., ["judges.tiebreak.prices: missing"]),
             ("models.0.prices.prompt_per_million", -1.0, ["prompt_per_million", "-1.0"]),
             ("models.0.prices.prompt_per_million", float("nan"), ["prompt_per_million", "finite"]),
+            ("models.0.prices.prompt_per_million", 1e308, ["prompt_per_million", "less than or equal to 1000000"]),
+            ("caps.run", 1e308, ["caps.run", "less than or equal to 1000000"]),
+            ("endpoints.local.total_wait", 1e308, ["total_wait", "less than or equal to 86400"]),
             ("models.0.prices.prompt_per_million", "1", ["prompt_per_million", "'1'"]),
             ("models.0.model", "Alpha/One", ["models.0 (Alpha/One): model 'Alpha/One'", "api_model"]),
             ("models.0.model", "alpha/one:free", ["models.0 (alpha/one:free)", "lower case"]),
@@ -241,6 +244,9 @@ class TestReadPlan:
             (b"kind = ", "not TOML: Invalid value"),
             (b"kind = '\xff'", "not UTF-8 at byte 8"),
             (b"run_id = 'x'", "run_id: leave it out"),
+            (b"repeats = " + b"9" * 5000, "not TOML: Exceeds the limit"),
+            (b"params = " + b"[" * 50_000, "run.toml: not TOML"),
+            (b".".join([b"a"] * 5000) + b" = 1", "run.toml: tables are nested too deep"),
         ],
     )
     def test_an_unreadable_file_is_refused(self, tmp_path: Path, content: bytes | None, words: str) -> None:

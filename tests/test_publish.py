@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import generator.publish as publishing
 from generator import build as building
 from generator import tree as trees
 from generator.publish import Options, publish
@@ -282,6 +283,21 @@ class TestInterrupted:
         with pytest.raises(InputError, match="no publish made"):
             run_publish(content, other)
         assert (other / "thesis.txt").read_text() == "the only copy"
+
+    def test_a_place_where_no_site_can_stand_is_refused_before_anything_is_walked(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(publishing, "footprint", lambda _: pytest.fail("walked"))
+        content = make_content(tmp_path / "content")
+        file, link = tmp_path / "file", tmp_path / "link"
+        file.write_text("x")
+        link.symlink_to(tmp_path)
+        for out, words in (
+            (Path("/"), "no publish made"),
+            (file, "no publish made"),
+            (file / "dist", "is a file"),
+            (link, "symbolic link"),
+        ):
+            with pytest.raises(InputError, match=words):
+                run_publish(content, out)
 
 
 class TestProcesses:

@@ -76,7 +76,8 @@ def hostile_rows(bank, run_id):
         spans = [{"start": 0, "end": 1}] if i % 5 == 0 and text else []
         if len(text) > 6:
             spans += [{"start": 1, "end": 3}, {"start": 4, "end": 5}, {"start": len(text) - 1, "end": len(text)}]
-        made |= {"response": text, "mask_spans": spans, "served_by": f"<{i % 3}>&", "mask_leak": i % 7 == 0}
+        made |= {"response": text, "mask_spans": spans, "served_by": HOSTILE[i % 7], "mask_leak": i % 7 == 0}
+        made["finish_reason"] = ("stop", HOSTILE[2], HOSTILE[3])[i % 3]
         made["votes"] = [{**v, "evidence": None if v["error"] else HOSTILE[(i + 3) % 7]} for v in made["votes"]]
         made |= {k: v for k, v in kind.items() if k != "answers"}
         if made["status"] != "scored":
@@ -116,6 +117,11 @@ class TestBulkEqualsPlain:
         pages = dict(plain_pages(hostile, MODEL))
         assert len(pages) == 4 + 4 * 2 * 3 * 3
         assert written(hostile, tmp_path) == pages
+
+    def test_nothing_that_an_endpoint_says_is_hidden_or_reorders_the_page(self, hostile, tmp_path):
+        raw = ("\u202e", "\u2066", "\u200b", "\x00", "\x1b", "\x7f")
+        guilty = {name for name, data in written(hostile, tmp_path).items() if any(c in data.decode() for c in raw)}
+        assert guilty == set()
 
     def test_folded_mode_writes_only_sets(self, hostile, tmp_path):
         edition = dataclasses.replace(hostile, mode="folded")

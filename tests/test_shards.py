@@ -121,6 +121,23 @@ class TestFolder:
         (folder / name).write_text("{")
         assert f"{name}: not JSON" in faults(folder)
 
+    @pytest.mark.parametrize("name", ["manifest.json", "bank.json"])
+    @pytest.mark.parametrize(
+        "text", ["[" * 200_000, '"\\ud800"', "NaN", "-Infinity", "9007199254740993", '{"\\udfff": 1}', "1e999"]
+    )
+    def test_json_that_nothing_can_be_hashed_of_is_refused(self, folder, name, text):
+        (folder / name).write_text(text)
+        assert f"{name}: not JSON" in faults(folder)
+
+    @pytest.mark.parametrize("name", ["manifest.json", "bank.json", "audit.csv"])
+    def test_what_cannot_be_read_is_named(self, folder, name):
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).mkdir()
+        assert f"{name}: cannot be read: Is a directory" in faults(folder)
+        (folder / name).rmdir()
+        (folder / name).symlink_to(name)
+        assert f"{name}: cannot be read: Too many levels of symbolic links" in faults(folder)
+
     def test_a_missing_shard(self, folder):
         shard(folder).unlink()
         assert "sim-alpha__one.parquet: cannot be read" in faults(folder)
@@ -183,6 +200,18 @@ class TestManifest:
         change_manifest(folder, models=manifest["models"])
         assert f"model {TWO_JUDGES}: panel" in faults(folder)
 
+    def test_numbers_and_texts_without_a_json_form_are_refused_wherever_they_stand(self, folder):
+        for value in (float("nan"), float("inf"), 10**400, "\ud800"):
+            change_manifest(folder, harness_sha=value)
+            assert "manifest.json: not JSON" in faults(folder)
+
+    @pytest.mark.parametrize(
+        ("run", "words"), [("../../x", "run id '../../x'"), ("con", "reserved"), ("run-one", "names the run itself")]
+    )
+    def test_a_superseded_run_that_can_be_none(self, folder, run, words):
+        change_manifest(folder, supersedes=run)
+        assert words in faults(folder)
+
     def test_an_unknown_key(self, folder):
         change_manifest(folder, surprise=1)
         assert "surprise" in faults(folder)
@@ -237,6 +266,25 @@ class TestColumns:
         at = table.column_names.index("repeat")
         write_table(folder, table.set_column(at, "repeat", table["repeat"].cast(pa.int64())))
         assert "column repeat has type int64; it is int16" in faults(folder)
+
+    @pytest.mark.parametrize("column", ["response", "concept", "status", "served_by"])
+    def test_text_that_is_no_utf_8(self, folder, column):
+        table = pq.read_table(shard(folder))
+        raw = pa.array([b"\xff\xfe", *(v.encode() for v in table[column].to_pylist()[1:])], pa.binary())
+        broken = pa.Array.from_buffers(pa.string(), len(raw), raw.buffers())
+        place = table.column_names.index(column)
+        pq.write_table(table.set_column(place, table.schema.field(column), broken), shard(folder))
+        manifest = json.loads((folder / "manifest.json").read_text())
+        manifest["shards"][0]["sha256"] = sha256_hex(shard(folder).read_bytes())
+        change_manifest(folder, shards=manifest["shards"])
+        found = faults(folder)
+        assert f"column {column}: not readable" in found
+        assert "Invalid UTF8 sequence at string index 0" in found
+
+    @pytest.mark.parametrize("column", ["votes", "mask_spans"])
+    def test_a_null_in_a_list(self, folder, column):
+        change_rows(folder, **{column: [None]})
+        assert f"column {column}: a list with a null in it" in faults(folder)
 
     def test_a_null_where_none_may_be(self, folder):
         table = pq.read_table(shard(folder))
@@ -307,6 +355,11 @@ class TestRows:
         change_rows(folder, finish_reason=None)
         assert "response and finish_reason are null together" in faults(folder)
 
+    @pytest.mark.parametrize("key", ["", "<b>", "0" * 63, "A" * 64, "0" * 64 + "\n", "\u202e"])
+    def test_a_key_that_is_no_hash(self, folder, key):
+        change_rows(folder, response_key=key)
+        assert "column response_key" in faults(folder)
+
     def test_an_unknown_status(self, folder):
         change_rows(folder, status="maybe")
         assert "column status: saw 'maybe', expected 'scored, refused, contested, error'" in faults(folder)
@@ -341,6 +394,10 @@ class TestVotes:
     def test_a_judge_that_is_not_of_the_panel(self, folder):
         found = self.vote_faults(folder, lambda v: [v[0] | {"judge": "sim-judge-c/three"}, v[1]])
         assert "the panel in order is sim-judge-a/one (primary), sim-judge-b/two (primary)" in found
+
+    def test_a_key_that_is_no_hash(self, folder):
+        found = self.vote_faults(folder, lambda v: [v[0] | {"key": "<b>"}, v[1]])
+        assert "a key is 64 hex digits or null" in found
 
     def test_judges_in_the_wrong_order(self, folder):
         assert "the panel in order is" in self.vote_faults(folder, lambda v: v[::-1])
@@ -470,6 +527,9 @@ class TestAudit:
         found = self.audited(folder, f"receipt_id,label\n{label},{text}\n{score},{text}\n")
         assert f"line 2: label {text!r}; stance allows OPPOSE, MIXED, SUPPORT, REFUSAL" in found
         assert f"line 3: label {text!r}; capability allows 0 to 100, REFUSAL" in found
+
+    def test_a_cell_that_is_longer_than_any_csv_reader_takes(self, folder):
+        assert "audit.csv: not CSV: field larger" in self.audited(folder, f"receipt_id,label\n{'x' * 200_000},y\n")
 
     def test_a_line_of_three_cells(self, folder):
         assert "line 2: 3 cells; there are two" in self.audited(folder, "receipt_id,label\na,b,c\n")

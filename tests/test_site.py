@@ -48,6 +48,18 @@ class TestReadSite:
         found = faults_of(tmp_path, text)
         assert [fault.split(": ")[1] for fault in found] == ["title", "tagline"]
 
+    def test_a_file_that_is_no_text_or_no_file_is_named(self, tmp_path):
+        path = tmp_path / "site.toml"
+        path.write_bytes(b"title = '\xff'")
+        with pytest.raises(InputError, match=r"site\.toml: not UTF-8 at byte 9"):
+            read_site(path)
+        with pytest.raises(InputError, match="cannot be read: Is a directory"):
+            read_site(tmp_path)
+
+    def test_an_address_that_is_none_is_refused(self, tmp_path):
+        (fault,) = faults_of(tmp_path, GOOD.replace('code_url = ""', 'code_url = "https://[x"'))
+        assert "code_url: 'https://[x' is no address" in fault
+
     @pytest.mark.parametrize("key", ["contact_url", "mismatch_url", "code_url"])
     def test_an_address_that_would_run_something_is_refused(self, tmp_path, key):
         text = GOOD.replace(f'{key} = ""', f'{key} = "javascript:alert(1)"')
@@ -65,7 +77,19 @@ class TestCheckedBaseUrl:
         assert checked_base_url(given) == kept
 
     @pytest.mark.parametrize(
-        "given", ["example.org", "ftp://example.org", "https://", "https://a.org/?x=1", "https://a.org/#x"]
+        "given",
+        [
+            "example.org",
+            "ftp://example.org",
+            "https://",
+            "https://a.org/?x=1",
+            "https://a.org/#x",
+            "https://[x",
+            'https://a.org/"><script>',
+            "https://a.org/a b",
+            "https://a.org/\n",
+            "https://é.org",
+        ],
     )
     def test_anything_else_is_refused(self, given):
         with pytest.raises(InputError, match="use an absolute address such as"):

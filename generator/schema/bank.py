@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from generator.schema.canonical import canonical_json, hash_json, sha256_hex
 from generator.schema.errors import InputError
+from generator.schema.json_files import read_json
 
 FRAMINGS = ("direct", "professional")
 DEMOGRAPHIC = (
@@ -226,9 +226,4 @@ def load_bank(data: Any, where: str) -> Bank:
 
 def read_bank(path: Path) -> Bank:
     """Read and validate a run's `bank.json`."""
-    try:
-        return load_bank(json.loads(path.read_bytes()), str(path))
-    except FileNotFoundError:
-        raise InputError(f"{path}: not found; a run folder needs its bank.json") from None
-    except ValueError as error:
-        raise InputError(f"{path}: not JSON: {error}") from None
+    return load_bank(read_json(path, "a run folder needs its bank.json"), str(path))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,6 +10,7 @@ from pydantic import Field, ValidationError
 
 from generator.schema.bank import Frozen, validation_faults
 from generator.schema.errors import InputError
+from generator.schema.json_files import read_json
 from generator.schema.names import model_fault, run_id_fault
 from generator.schema.panel import Judges, Panel
 
@@ -101,6 +101,9 @@ def load_manifest(data: Any, where: str) -> Manifest:
     found += [
         f"date {d!r}: use YYYY-MM-DD" for d in (manifest.date, *(m.added for m in manifest.models)) if not _is_date(d)
     ]
+    if manifest.supersedes is not None:
+        itself = manifest.supersedes == manifest.run_id
+        found += ["supersedes: names the run itself" if itself else run_id_fault(manifest.supersedes)]
     found += [f"model {s} is listed twice" for s in sorted({s for s in slugs if slugs.count(s) > 1})]
     faults = [f"{where}: {fault}" for fault in found if fault]
     if faults:
@@ -117,9 +120,5 @@ def _is_date(text: str) -> bool:
 
 def read_manifest(path: Path) -> Manifest:
     """Read and validate a run's `manifest.json`."""
-    try:
-        return load_manifest(json.loads(path.read_bytes()), str(path))
-    except FileNotFoundError:
-        raise InputError(f"{path}: not found; is {path.parent} a run folder whose judge stage has finished?") from None
-    except ValueError as error:
-        raise InputError(f"{path}: not JSON: {error}") from None
+    absent = f"is {path.parent} a run folder whose judge stage has finished?"
+    return load_manifest(read_json(path, absent), str(path))

@@ -1,0 +1,28 @@
+"""JSON files of a run as they come from outside: read whole, or refused in one line that names the file (SPEC 3)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from generator.schema.canonical import canonical_json
+from generator.schema.errors import InputError
+
+
+def read_json(path: Path, absent: str) -> Any:
+    """Return what a JSON file holds; `absent` says what to think of a file that is not there.
+
+    Raises InputError also for what JSON libraries let through and no hash can be taken of: NaN and infinities, lone
+    surrogates, integers beyond 2**53.
+    """
+    try:
+        data = json.loads(path.read_bytes())
+        canonical_json(data)
+    except FileNotFoundError:
+        raise InputError(f"{path}: not found; {absent}") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON: {error}") from None
+    return data
