@@ -6,10 +6,10 @@ of a cluster need shared storage and nothing else.
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
 import os
 import signal
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -22,7 +22,6 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 PRELOAD = "generator.publish_tasks"
 DASK_TIMEOUT = "10s"
-_PR_SET_PDEATHSIG = 1
 
 
 class Pending(Protocol[T_co]):
@@ -86,10 +85,15 @@ def processors() -> int:
 def _end_with_parent() -> None:
     """Tie a worker's life to its parent's, so that a killed publish leaves no process (and no lock) behind."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    except (OSError, AttributeError):
-        return
+    # The fork server is no use as a sign: it lives as long as any worker, each of which holds its pipe.
+    threading.Thread(target=_await_parent, daemon=True).start()
+
+
+def _await_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 @contextmanager

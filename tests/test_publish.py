@@ -300,7 +300,27 @@ class TestInterrupted:
                 run_publish(content, out)
 
 
+def _anybody_in(session: int) -> bool:
+    try:
+        os.killpg(session, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 class TestProcesses:
+    def test_workers_of_a_killed_publish_end_even_when_it_dies_as_they_start(self):
+        code = (
+            "import os, signal; from generator.workers import local_workers\n"
+            "with local_workers(2): os.kill(os.getpid(), signal.SIGKILL)"
+        )
+        killed = subprocess.Popen([sys.executable, "-c", code], start_new_session=True, stderr=subprocess.DEVNULL)
+        assert killed.wait() == -signal.SIGKILL
+        deadline = time.monotonic() + 60
+        while _anybody_in(killed.pid):
+            assert time.monotonic() < deadline, "a worker outlives its publish"
+            time.sleep(0.1)
+
     def test_two_processes_give_the_same_bytes_as_one(self, base, tmp_path):
         options = {"content": base / "content", "cache": tmp_path / "cache"}
         with pytest.MonkeyPatch.context() as patch:
