@@ -39,6 +39,7 @@ from markupsafe import Markup, escape
 
 from generator import paths
 from generator.elements import NULL, SCORE_COLUMNS, TABLE_KEYS, cell, interval, number, score
+from generator.schema.errors import InputError
 from generator.site import Edition, Site
 from generator.untrusted import HIDDEN_POINTS, marked, visible
 
@@ -129,15 +130,20 @@ class Asset:
     data: bytes
 
 
+PARQUET_READER = "vendor/parquet.mjs"  # bundled from npm, so not in the repository
+
+
 @functools.cache
 def assets() -> dict[str, Asset]:
-    """Return every file of site_templates/static/ by its name there (`site.css`, `vendor/parquet.js`)."""
+    """Return every file of site_templates/static/ by its name; raises InputError before `make assets`."""
     found = {}
     for file in sorted(p for p in STATIC.rglob("*") if p.is_file()):
         name = file.relative_to(STATIC).as_posix()
         data = file.read_bytes()
         digest = hashlib.sha256(data).hexdigest()[:10]
         found[name] = Asset(name, f"assets/{file.stem}.{digest}{file.suffix}", data)
+    if PARQUET_READER not in found:
+        raise InputError(f"{STATIC / PARQUET_READER}: not built yet; type: make assets")
     return found
 
 

@@ -8,6 +8,7 @@ import re
 import pytest
 from jinja2 import UndefinedError
 
+from generator import render
 from generator.render import (
     STATIC,
     asset_files,
@@ -20,6 +21,7 @@ from generator.render import (
     plural,
     render_page,
 )
+from generator.schema.errors import InputError
 from tests.editions import SITE
 
 
@@ -160,3 +162,14 @@ class TestColours:
     def test_the_measure_itself_can_fail(self):
         assert contrast("#bbbbbb", "#ffffff") < 3
         assert round(contrast("#000000", "#ffffff"), 1) == 21.0
+
+
+def test_a_missing_parquet_reader_names_the_command_that_builds_it(monkeypatch, tmp_path):
+    (tmp_path / "site.css").write_text("")
+    monkeypatch.setattr("generator.render.STATIC", tmp_path)
+    render.assets.cache_clear()
+    try:
+        with pytest.raises(InputError, match="make assets"):
+            render.assets()
+    finally:
+        render.assets.cache_clear()

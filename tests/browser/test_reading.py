@@ -77,9 +77,9 @@ class TestNumberToEvidence:
             page = watched.page
             page.goto(site.http + site.kinds["leaderboard"])
             page.locator("table.matrix tbody tr").first.locator("td").nth(3).locator("a").first.click()
-            assert page.url.endswith("#age")
+            page.wait_for_url("**#age")
             inside = page.locator("#age")
-            assert inside.is_visible()
+            expect(inside).to_be_visible()
             assert "rests on" in inside.inner_text()
             inside.locator("a", has_text="set").first.click()
             assert "/receipts/" in page.url
