@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +26,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 from generator.schema.bank import Frozen, validation_faults
 from generator.schema.canonical import sha256_hex
 from generator.schema.errors import InputError, raise_faults
+from generator.toml_files import read_toml
 
 REDACTIONS_FILE = Path("content/redactions.toml")
 _RECEIPT_ID = re.compile(r"[0-9a-f]{16}")
@@ -130,16 +130,9 @@ class Redactions:
 def read_redactions(path: Path = REDACTIONS_FILE) -> Redactions:
     """Read the redactions; no file means none. Raises InputError with every fault of shape, id or date."""
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-        items = _RedactionFile.model_validate(data).redaction
+        items = _RedactionFile.model_validate(read_toml(path)).redaction
     except FileNotFoundError:
         return Redactions()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 at byte {error.start}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: not TOML: {error}") from None
     except ValidationError as error:
         raise InputError(*validation_faults(error, str(path))) from None
     ids = [item.receipt_id for item in items]

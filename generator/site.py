@@ -6,7 +6,6 @@ Reads `content/site.toml`; everything else is handed in. An edition is what ever
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -17,6 +16,7 @@ from pydantic import ValidationError
 from generator.redactions import Redactions
 from generator.schema.bank import Frozen, validation_faults
 from generator.schema.errors import InputError
+from generator.toml_files import read_toml
 
 if TYPE_CHECKING:
     from generator.scores import Scored
@@ -95,15 +95,9 @@ class Edition:
 def read_site(path: Path = SITE_FILE) -> Site:
     """Read `content/site.toml`; raises InputError with every fault of shape or address."""
     try:
-        site = Site.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        site = Site.model_validate(read_toml(path))
     except FileNotFoundError:
         raise InputError(f"{path}: not found; it names the site's title, contact and data licence") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 at byte {error.start}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: not TOML: {error}") from None
     except ValidationError as error:
         raise InputError(*validation_faults(error, str(path))) from None
     addresses = {
