@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
+from playwright.sync_api import TimeoutError as NotInTime
 
 from generator import paths
 from generator.publish import Options, publish
@@ -156,6 +157,14 @@ def opened(context: BrowserContext, origin: str) -> Iterator[Watched]:
         yield watched
     finally:
         page.close()
+
+
+def comes_to(page: Any, is_there: Callable[[str], bool]) -> None:
+    """Wait until the page's address is as wanted: it follows a key or a click, but not at once."""
+    try:
+        page.wait_for_url(is_there)
+    except NotInTime:
+        raise AssertionError(f"the page stayed at {page.url}") from None
 
 
 @contextmanager

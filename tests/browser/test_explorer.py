@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from generator import paths
-from tests.browser.conftest import context_of, opened
+from tests.browser.conftest import comes_to, context_of, opened
 from tests.browser.site import SIMULATED
 
 pytestmark = pytest.mark.browser
@@ -47,9 +47,9 @@ def count(page):
     return int(page.inner_text("#explorer-status").split()[0].replace(",", ""))
 
 
-def query(page):
-    """The page's address as {key: value}."""
-    return {key: values[0] for key, values in parse_qs(urlsplit(page.url).query).items()}
+def comes_to_query(page, wanted):
+    """Wait until the page's address asks for {key: value}."""
+    comes_to(page, lambda url: {key: values[0] for key, values in parse_qs(urlsplit(url).query).items()} == wanted)
 
 
 def differ(row):
@@ -100,23 +100,25 @@ class TestFilters:
     def test_choosing_changes_the_address_and_back_undoes_it(self, explorer, rows):
         explorer.select_option("#filter-model", MODEL)
         explorer.check("input[name=disagree]")
-        assert query(explorer) == {"model": MODEL, "disagree": "1"}
+        comes_to_query(explorer, {"model": MODEL, "disagree": "1"})
         found = count(explorer)
         explorer.go_back()
-        assert query(explorer) == {"model": MODEL}
-        assert count(explorer) == sum(r["model"] == MODEL for r in rows) > found
+        comes_to_query(explorer, {"model": MODEL})
+        wanted = sum(r["model"] == MODEL for r in rows)
+        expect(explorer.locator("#explorer-status")).to_have_text(f"{wanted:,} rows")
+        assert wanted > found
 
     def test_another_attribute_forgets_concept_and_group(self, explorer):
         explorer.select_option("#filter-concept", "age_stance_0")
         explorer.select_option("#filter-attribute", "gender")
-        assert query(explorer) == {"attribute": "gender"}
+        comes_to_query(explorer, {"attribute": "gender"})
         assert count(explorer) > 0
 
     def test_clear_forgets_all(self, explorer, rows):
         explorer.select_option("#filter-model", MODEL)
         explorer.click("#explorer-reset")
         expect(explorer.locator("#explorer-status")).to_have_text(f"{len(rows):,} rows")
-        assert query(explorer) == {}
+        comes_to_query(explorer, {})
 
     def test_an_unknown_value_in_the_address_is_ignored(self, explorer, site, rows):
         explorer.goto(f"{site.http}{paths.explorer_page(SIMULATED)}?model=<script>&status=nothing&page=x")
@@ -130,7 +132,7 @@ class TestRows:
         assert explorer.inner_text("#explorer-page") == f"Page 1 of {pages}"
         assert explorer.is_disabled("#explorer-back")
         explorer.click("#explorer-next")
-        assert query(explorer) == {"page": "2"}
+        comes_to_query(explorer, {"page": "2"})
         explorer.goto(explorer.url.replace("page=2", f"page={pages}"))
         explorer.wait_for_selector("#explorer-table tbody tr")
         assert explorer.locator("#explorer-table tbody tr").count() == len(rows) - 50 * (pages - 1)
@@ -173,7 +175,7 @@ class TestTextSearch:
         explorer.fill("#filter-q", text)
         explorer.press("#filter-q", "Enter")
         expect(explorer.locator("#explorer-status")).to_have_text(re.compile(rf"^{wanted:,} rows?$"))
-        assert query(explorer) == {"model": MODEL, "q": text}
+        comes_to_query(explorer, {"model": MODEL, "q": text})
 
     def test_hits_are_marked_and_hostile_text_stays_text(self, explorer):
         assert self.search(explorer, "onerror") > 0
@@ -196,7 +198,7 @@ class TestWithoutServerOrScripts:
             assert "need a web server" in watched.page.inner_text("#explorer-note")
             assert watched.page.is_hidden("#explorer")
             watched.page.click(f"text={MODEL}")
-            assert watched.page.url.endswith(paths.receipts_list(SIMULATED, MODEL))
+            comes_to(watched.page, lambda url: url.endswith(paths.receipts_list(SIMULATED, MODEL)))
             assert watched.faults == []
 
     def test_without_scripts_the_lists_are_there(self, site, browser):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser.conftest import context_of, opened
+from tests.browser.conftest import comes_to, context_of, opened
 
 pytestmark = pytest.mark.browser
 KINDS = ("start", "model", "judging", "explorer", "set", "row", "data", "search", "methodology-scoring")
@@ -76,10 +76,10 @@ def test_filters_work_by_keyboard(site, browser):
         page.wait_for_selector("#explorer-table tbody tr")
         page.focus("#filter-model")
         page.keyboard.press("ArrowDown")
-        assert "model=sim-alpha" in page.url
+        comes_to(page, lambda url: "model=sim-alpha" in url)
         page.focus("input[name=contested]")
         page.keyboard.press("Space")
-        assert "contested=1" in page.url
+        comes_to(page, lambda url: "contested=1" in url)
         assert watched.faults == []
 
 

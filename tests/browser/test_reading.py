@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import context_of, opened
+from tests.browser.conftest import comes_to, context_of, opened
 
 pytestmark = pytest.mark.browser
 
@@ -64,7 +64,7 @@ class TestSorting:
         with context_of(browser, scripts=False) as context, opened(context, site.http) as watched:
             watched.page.goto(site.http + site.kinds["leaderboard"])
             watched.page.locator("table.matrix thead a", has_text="age").first.click()
-            assert watched.page.url.endswith("/attributes/age.html")
+            comes_to(watched.page, lambda url: url.endswith("/attributes/age.html"))
             found = watched.page.locator("table[data-sort] td:nth-child(2) > [data-score]").all_inner_texts()
             values = [float(text) for text in found]
             assert values == sorted(values, reverse=True)
@@ -82,13 +82,13 @@ class TestNumberToEvidence:
             expect(inside).to_be_visible()
             assert "rests on" in inside.inner_text()
             inside.locator("a", has_text="set").first.click()
-            assert "/receipts/" in page.url
+            comes_to(page, lambda url: "/receipts/" in url)
             assert page.locator("h1").count() == 1
 
     def test_answers_without_a_value_are_one_click_away(self, site, page):
         page.goto(site.http + site.kinds["model"] + "#age")
         page.locator("#age a", has_text="refused").first.click()
-        assert "model=sim-alpha/one&attribute=age&status=refused" in page.url
+        comes_to(page, lambda url: "model=sim-alpha/one&attribute=age&status=refused" in url)
         expect(page.locator("#filter-status")).to_have_value("refused")
 
 
