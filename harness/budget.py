@@ -122,6 +122,14 @@ class Ledger:
         """Close the file."""
         self._db.close()
 
+    def remember_cache(self, path: str) -> None:
+        """Keep where the answers of this run are, as a path from the run's folder (`harness.cache_choice`)."""
+        # Not among the tables above: ledgers of the same format have been written without it.
+        with transaction(self._db):
+            self._db.execute("CREATE TABLE IF NOT EXISTS cache_file (path TEXT NOT NULL) STRICT")
+            self._db.execute("DELETE FROM cache_file")
+            self._db.execute("INSERT INTO cache_file VALUES (?)", (path,))
+
     def ticket(self, entry: int) -> str:
         """Return the name of a reservation outside this ledger."""
         return f"{self._run}/{entry}"

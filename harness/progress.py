@@ -15,7 +15,7 @@ from harness.outcome import Tally, Watch
 
 PLAIN_EVERY = 10.0  # seconds between plain lines
 DRAW_EVERY = 0.1
-BAR = 14  # columns, so that all of it fits 80
+BAR = 10  # columns, so that all of it fits 80
 
 
 class Pace:

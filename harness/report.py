@@ -11,14 +11,32 @@ import click
 
 from generator.schema.bank import Bank
 from generator.schema.errors import CapError, InputError
-from harness.cache import Cache
+from harness.cache import DEFAULT_CACHE, Cache
+from harness.cache_choice import cache_for, other_cache
 from harness.evaluate import bank_prompts, chosen
 from harness.forecast import Forecaster
 from harness.outcome import Outcome
-from harness.plan import Plan
+from harness.plan import SIMULATED, Plan
 from harness.run_toml import RUN_TOML, check_pin, read_plan
 
 INTERRUPTED = 130
+
+cache_option = click.option(
+    "--cache",
+    type=click.Path(path_type=Path),
+    show_default=f"the one that the run used before, else {DEFAULT_CACHE}",
+    help="Paid answers.",
+)
+
+
+def chosen_cache(folder: Path, named: Path | None) -> Path:
+    """Return the cache that a stage of a run uses; says so where it is another than before."""
+    if before := other_cache(folder, named):
+        click.echo(
+            f"note: the answers of this run so far are in {before}; what {named} lacks is asked, and paid, again",
+            err=True,
+        )
+    return cache_for(folder, named)
 
 
 def show_forecast(
@@ -34,7 +52,7 @@ def show_forecast(
             forecaster.add(model, prompts)
     lines = [f.as_json() for f in (*forecaster.subjects.values(), *forecaster.judges.values())]
     total = {key: sum(float(line[key]) for line in lines) for key in ("calls", "expected_usd", "most_usd")}
-    report = {"run_id": plan.run_id, "cap_usd": plan.caps.run, "total": total, "calls": lines}
+    report = {"run_id": plan.run_id, "kind": plan.kind, "cap_usd": plan.caps.run, "total": total, "calls": lines}
     click.echo(json.dumps(report, indent=2) if as_json else "\n".join(forecast_lines(lines, total, plan)))
 
 
@@ -48,13 +66,30 @@ def forecast_lines(lines: Sequence[dict[str, Any]], total: dict[str, Any], plan:
         for line in lines
     ]
     left = f"{'':8}{'together':{width}}{'':>9}{total['calls']:>9,.0f}{'':>30}"
+    cap = f"cap of the run: {usd(plan.caps.run)}{unpaid(plan.kind)}."
     sums = f"{usd(total['expected_usd']):>12}{usd(total['most_usd']):>12}"
     return [
         f"{head}{'expected':>12}{'at most':>12}",
         *rows,
         left + sums,
-        f"cap of the run: {usd(plan.caps.run)}. No call is made that could pass a cap, whatever this estimate says.",
+        f"{cap} No call is made that could pass a cap, whatever this estimate says.",
     ]
+
+
+def unpaid(kind: str) -> str:
+    """Return what follows an amount of US dollars that nobody pays."""
+    return " (simulated: nobody pays it)" if kind == SIMULATED else ""
+
+
+def stage_name(name: str, kind: str) -> str:
+    """Return the name of a stage or wave as its progress shows it, beside the money."""
+    return f"{name}, simulated" if kind == SIMULATED else name
+
+
+def spent_line(summary: dict[str, Any]) -> str:
+    """Return what a run has spent so far, of what it may."""
+    spent, cap = usd(summary["spent_usd"]), usd(summary["cap_usd"])
+    return f"spent: {spent} of {cap} by the whole run so far{unpaid(summary['kind'])}"
 
 
 def usd(amount: float) -> str:

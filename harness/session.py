@@ -15,6 +15,7 @@ from generator.schema.bank import Bank
 from generator.schema.errors import CheckError
 from harness.budget import Ledger, caps_of
 from harness.cache import Cache
+from harness.cache_choice import path_from
 from harness.calls import BatchEndpoint, Endpoint
 from harness.client import HttpEndpoint
 from harness.engine import Engine
@@ -68,6 +69,7 @@ def open_session(
         Cache(cache, now=now) as answers,
         Ledger(folder, run_id=plan.run_id, stage=stage, caps=caps_of(plan)) as ledger,
     ):
+        ledger.remember_cache(path_from(folder, cache))
         lost = ledger.recover(answers, local)
         if faults := ledger.faults():
             raise CheckError(*faults)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,13 @@ class TestCommands:
         assert "subject  beta/two   answered" in shown
         assert "1970-01-02" in shown
         assert shown.rstrip().endswith(f"3 answers, $0.00, {tmp_path}/c.sqlite")
+
+    def test_list_tells_simulated_money_from_paid(self, tmp_path: Path) -> None:
+        with Cache(tmp_path / "c.sqlite", now=1) as cache:
+            dear = [entry("a", model="sim-alpha/one"), entry("b")]
+            cache.store([replace(e, answer=replace(e.answer, cost=10**12)) for e in dear])
+        shown = self.run("list", "--cache", str(tmp_path / "c.sqlite"))
+        assert "2 answers, $2.00 ($1.00 of it simulated: nobody paid it), " in shown
 
     def test_list_as_json(self, tmp_path: Path) -> None:
         assert '"cost_usd": 5e-11' in self.run("list", "--json", "--cache", self.filled(tmp_path))

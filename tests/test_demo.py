@@ -68,6 +68,14 @@ class TestDemo:
         manifest = json.loads((done[0] / "manifest.json").read_text())
         assert manifest["spend"]["total_usd"] > 0
 
+    def test_its_stages_typed_again_ask_nothing(self, done: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+        for command in (evaluation.command, judge.command):
+            result = CliRunner().invoke(command, [str(done[0]), "--bank", str(BANK), "--json"])
+            summary = json.loads(result.stdout)
+            assert (summary["asked"], summary["left"]) == (0, 0)
+        spend = json.loads((done[0] / "manifest.json").read_text())["spend"]
+        assert summary["spent_usd"] == pytest.approx(spend["total_usd"])
+
     def test_twice_gives_the_same_bytes(
         self, done: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
     ) -> None:

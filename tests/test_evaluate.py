@@ -253,6 +253,28 @@ class TestCommand:
         assert settled["unknown_cost_usd"] == 0
         assert settled["spent_usd"] == pytest.approx(lost["spent_usd"] - lost["unknown_cost_usd"])
 
+    def test_a_second_run_goes_on_with_the_cache_of_the_first(self, tmp_path: Path, working: Bank) -> None:
+        with ScriptedServer() as server:
+            folder = self.folder(tmp_path, live_data(working, server.url))
+            with_cache = self.args(folder, working)
+            without = [word for word in with_cache if word not in ("--cache", str(tmp_path / "c.sqlite"))]
+            first, second = (json.loads(invoke(*args, "--json").stdout) for args in (with_cache, without))
+        assert (second["asked"], second["from_cache"]) == (0, first["asked"])
+        assert second["spent_usd"] == first["spent_usd"]
+
+    def test_it_says_where_to_look_further(self, tmp_path: Path, working: Bank) -> None:
+        with ScriptedServer() as server:
+            done = invoke(*self.args(self.folder(tmp_path, live_data(working, server.url)), working))
+        assert f"look further: aibiasbench cache list --cache {tmp_path}/c.sqlite\n" in done.stdout
+
+    def test_money_that_nobody_pays_is_marked(self, tmp_path: Path, working: Bank) -> None:
+        folder = self.folder(tmp_path, simulated_data(working))
+        done, dry = invoke(*self.args(folder, working)), invoke(*self.args(folder, working), "--dry-run")
+        money = [
+            line for line in (done.stdout + dry.stdout).splitlines() if "by the whole run" in line or "cap of" in line
+        ]
+        assert [line.count("(simulated: nobody pays it)") for line in money] == [1, 1]
+
     def test_plain_lines_hold_no_terminal_codes(self, tmp_path: Path, working: Bank) -> None:
         with ScriptedServer() as server:
             done = invoke(*self.args(self.folder(tmp_path, live_data(working, server.url)), working))

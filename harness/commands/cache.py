@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from generator.schema.errors import InputError
+from generator.schema.names import simulated
 from harness.budget import dollars
 from harness.cache import DEFAULT_CACHE, Cache, CacheLine
 
@@ -45,8 +46,9 @@ def list_(cache: Path, as_json: bool) -> None:
             f"{row['role']:9}{row['model']:{width}}  {row['outcome']:9}{row['answers']:>9,}{cost:>14}"
             f"  {row['oldest']}  {row['newest']}"
         )
-    total = sum(line.cost for line in lines)
-    click.echo(f"{sum(line.answers for line in lines):,} answers, ${dollars(total):,.2f}, {cache}")
+    total, unpaid = sum(line.cost for line in lines), sum(line.cost for line in lines if simulated(line.model))
+    mark = f" (${dollars(unpaid):,.2f} of it simulated: nobody paid it)" if unpaid else ""
+    click.echo(f"{sum(line.answers for line in lines):,} answers, ${dollars(total):,.2f}{mark}, {cache}")
 
 
 @command.command("prune")

@@ -18,7 +18,7 @@ from harness.cache import DEFAULT_CACHE
 from harness.evaluate import bank_prompts, chosen, response_calls
 from harness.outcome import Outcome
 from harness.progress import stage_progress
-from harness.report import counts, exit_code, show_forecast, usd
+from harness.report import cache_option, chosen_cache, counts, exit_code, show_forecast, spent_line, stage_name, usd
 from harness.run_toml import RUNS, run_folder
 from harness.session import Session, open_session
 
@@ -34,9 +34,7 @@ from harness.session import Session, open_session
     show_default=True,
     help="The working bank.",
 )
-@click.option(
-    "--cache", type=click.Path(path_type=Path), default=DEFAULT_CACHE, show_default=True, help="Paid answers."
-)
+@cache_option
 @click.option("--model", "models", multiple=True, help="Only this model; may be given several times.")
 @click.option("--concept", "concepts", multiple=True, help="Only this concept; may be given several times.")
 @click.option("--dry-run", is_flag=True, help="Say what eval and judge would cost, and ask nothing.")
@@ -48,7 +46,7 @@ from harness.session import Session, open_session
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def command(
-    run: str, runs_dir: Path, bank_folder: Path, cache: Path, models: tuple[str, ...], concepts: tuple[str, ...],
+    run: str, runs_dir: Path, bank_folder: Path, cache: Path | None, models: tuple[str, ...], concepts: tuple[str, ...],
     dry_run: bool, settle_lost: float | None, as_json: bool,
 ) -> int:  # fmt: skip
     """Ask every model of RUN (an id in --runs-dir, or a folder) every prompt of the bank, each repeat.
@@ -57,11 +55,12 @@ def command(
     run it again to go on. Exit 3 at a spend cap, 130 after Ctrl-C.
     """
     folder, bank = run_folder(run, runs_dir), read_bank_folder(bank_folder)
+    answers = chosen_cache(folder, cache)
     if dry_run:
-        show_forecast(folder, bank, cache, models=models, concepts=concepts, as_json=as_json)
+        show_forecast(folder, bank, answers, models=models, concepts=concepts, as_json=as_json)
         return 0
     now = int(time.time())
-    with open_session(folder, stage="eval", bank=bank, cache=cache, now=now, environment=os.environ) as session:
+    with open_session(folder, stage="eval", bank=bank, cache=answers, now=now, environment=os.environ) as session:
         if settle_lost is not None:
             settled = session.ledger.settle_lost(picodollars(settle_lost))
             click.echo(f"{settled:,} calls of unknown cost are booked at ${settle_lost:.2f} together", err=True)
@@ -77,7 +76,7 @@ def evaluate(session: Session, models: Sequence[str] = (), concepts: Sequence[st
     names = chosen(models, list(plan.subject), "model")
     prompts = bank_prompts(bank, chosen(concepts, list(bank.concept), "concept"))
     calls = (call for name in names for call in response_calls(plan, name, prompts))
-    with stage_progress("eval", cap=caps_of(plan)[RUN_ACCOUNT]) as watch:
+    with stage_progress(stage_name("eval", plan.kind), cap=caps_of(plan)[RUN_ACCOUNT]) as watch:
         return session.engine.run(calls, watch=watch, keep=False)
 
 
@@ -86,6 +85,7 @@ def summary_of(session: Session, outcome: Outcome) -> dict[str, Any]:
     tally, book = outcome.tally, session.ledger.book("subject")
     return {
         "run_id": session.plan.run_id,
+        "kind": session.plan.kind,
         "stage": "eval",
         "planned": tally.planned,
         "from_cache": tally.cached,
@@ -101,6 +101,7 @@ def summary_of(session: Session, outcome: Outcome) -> dict[str, Any]:
         "unknown_cost_usd": dollars(book.lost),
         "spent_usd": dollars(session.ledger.committed()),
         "cap_usd": session.plan.caps.run,
+        "cache": str(session.cache.path),
         "warnings": tally.warnings,
     }
 
@@ -116,7 +117,9 @@ def summary_lines(summary: dict[str, Any], run: str) -> list[str]:
         lines.append(f"failed for good, asked again next time: {counts(summary['failed'].items())}")
     if summary["left"]:
         lines.append(f"left: {counts(summary['left_by_model'].items())}")
-    lines.append(f"spent: {usd(summary['spent_usd'])} of {usd(summary['cap_usd'])} by the whole run so far")
+    lines.append(spent_line(summary))
+    where = "" if summary["cache"] == str(DEFAULT_CACHE) else f" --cache {summary['cache']}"
+    lines.append(f"look further: aibiasbench cache list{where}")
     if summary["unknown_cost_usd"]:
         lines.append(
             f"of that {usd(summary['unknown_cost_usd'])} is the worst case of calls whose cost is unknown; when the"

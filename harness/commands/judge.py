@@ -12,10 +12,18 @@ import click
 
 from harness.bank import BANK_FOLDER, read_bank_folder
 from harness.budget import RUN_ACCOUNT, caps_of, dollars
-from harness.cache import DEFAULT_CACHE
 from harness.judging import Judging, judge_session
 from harness.progress import stage_progress
-from harness.report import INTERRUPTED, counts, exit_code, show_forecast, usd
+from harness.report import (
+    INTERRUPTED,
+    cache_option,
+    chosen_cache,
+    counts,
+    exit_code,
+    show_forecast,
+    spent_line,
+    stage_name,
+)
 from harness.run_toml import RUNS, run_folder
 from harness.session import Session, open_session
 
@@ -26,14 +34,12 @@ from harness.session import Session, open_session
 @click.option(
     "--bank", "bank_folder", type=click.Path(path_type=Path), default=BANK_FOLDER, show_default=True, help="The bank."
 )
-@click.option(
-    "--cache", type=click.Path(path_type=Path), default=DEFAULT_CACHE, show_default=True, help="Paid answers."
-)
+@cache_option
 @click.option("--partial", is_flag=True, help="Judge the answers that are there; rows not asked yet are absent.")
 @click.option("--dry-run", is_flag=True, help="Say what eval and judge would cost, and ask nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def command(
-    run: str, runs_dir: Path, bank_folder: Path, cache: Path, partial: bool, dry_run: bool, as_json: bool
+    run: str, runs_dir: Path, bank_folder: Path, cache: Path | None, partial: bool, dry_run: bool, as_json: bool
 ) -> int:
     """Have the panel label every answer of RUN (an id in --runs-dir, or a folder), masked, and write its receipts.
 
@@ -41,15 +47,18 @@ def command(
     written when every row has its verdict. Exit 3 at a spend cap, 130 after Ctrl-C.
     """
     folder, bank = run_folder(run, runs_dir), read_bank_folder(bank_folder)
+    answers = chosen_cache(folder, cache)
     if dry_run:
-        show_forecast(folder, bank, cache, models=(), concepts=(), as_json=as_json)
+        show_forecast(folder, bank, answers, models=(), concepts=(), as_json=as_json)
         return 0
     now = int(time.time())
     try:
-        with open_session(folder, stage="judge", bank=bank, cache=cache, now=now, environment=os.environ) as session:
+        with open_session(folder, stage="judge", bank=bank, cache=answers, now=now, environment=os.environ) as session:
             cap = caps_of(session.plan)[RUN_ACCOUNT]
             result = judge_session(
-                session, partial=partial, progress=lambda wave: stage_progress(wave, cap=cap, unit="votes")
+                session,
+                partial=partial,
+                progress=lambda wave: stage_progress(stage_name(wave, session.plan.kind), cap=cap, unit="votes"),
             )
             summary = summary_of(session, result)
     except KeyboardInterrupt:  # while answers are masked or receipts written; during the calls the engine stops itself
@@ -64,6 +73,7 @@ def summary_of(session: Session, result: Judging) -> dict[str, Any]:
     waves = [wave.tally for wave in result.waves]
     return {
         "run_id": session.plan.run_id,
+        "kind": session.plan.kind,
         "stage": "judge",
         "votes": sum(tally.planned for tally in waves),
         "from_cache": sum(tally.cached for tally in waves),
@@ -88,7 +98,7 @@ def summary_lines(summary: dict[str, Any], run: str, folder: Path) -> list[str]:
         lines.append(f"absent rows: {summary['absent']:,}, not asked yet; ask them: aibiasbench eval {run}")
     if summary["vote_errors"]:
         lines.append(f"votes in error: {counts((n, c) for n, c in summary['vote_errors'].items())}")
-    lines.append(f"spent: {usd(summary['spent_usd'])} of {usd(summary['cap_usd'])} by the whole run so far")
+    lines.append(spent_line(summary))
     if summary["statuses"]:
         lines += [
             f"rows: {counts(summary['statuses'].items())}; {summary['mask_leaks']:,} leaks through the mask",
