@@ -105,10 +105,29 @@ class TestShow:
         assert isinstance(result.exception, InputError)
         assert "did you mean gender_back_scan" in str(result.exception)
 
+    def test_a_part_of_a_name_proposes_the_names_that_hold_it(self):
+        assert "did you mean gender_back_scan?" in str(run("show", "BACK_SCAN").exception)
+
+    @pytest.mark.parametrize("name", ["zzz", "age", "promotion", "judge", "on"])
+    def test_names_unlike_all_are_proposed_nothing(self, name):
+        assert "did you mean" not in str(run("show", name).exception)
+
+    def test_an_attribute_is_told_from_a_concept(self):
+        assert "'age' is an attribute, no concept; `aibiasbench bank sheet age`" in str(run("show", "age").exception)
+
+    def test_without_a_name_all_concepts_are_listed(self):
+        lines = run("show").output.splitlines()
+        assert [line.split() for line in lines] == [[c.id, c.attribute, c.category] for c in BANK.concepts]
+        assert json.loads(run("show", "--json").output)[0] == dict(
+            zip(("id", "attribute", "category"), lines[0].split(), strict=True)
+        )
+
     def test_the_program_says_it_in_one_line(self):
         result = program("show", "zzz")
         assert (result.returncode, result.stderr.count("\n")) == (2, 1)
-        assert result.stderr.startswith("error: concept 'zzz' is not in the bank")
+        assert result.stderr.startswith(
+            "error: concept 'zzz' is not in the bank. `aibiasbench bank show` lists all 132"
+        )
 
 
 class TestStats:

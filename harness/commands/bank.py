@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from harness.bank_sheet import favourable, render_sheet
 from harness.bank_stats import BankStats, Spread, bank_stats
 
 PLAIN_WIDTH = 120
+# Names proposed for a mistyped one: how many, how like it (difflib's ratio), and how much of a name must be typed.
+NEAR, LIKENESS, LEAST_PART = 3, 0.75, 4
 
 folder_option = click.option(
     "--folder",
@@ -79,12 +82,15 @@ def hash_command(folder: Path, as_json: bool) -> None:
 
 
 @command.command()
-@click.argument("concept")
+@click.argument("concept", required=False)
 @folder_option
 @json_option
-def show(concept: str, folder: Path, as_json: bool) -> None:
-    """Print a concept's rendered set: one row a group, the two framings side by side."""
+def show(concept: str | None, folder: Path, as_json: bool) -> None:
+    """Print a CONCEPT's rendered set: a row a group, the two framings side by side. Without CONCEPT, list them all."""
     bank = read_bank_folder(folder)
+    if concept is None:
+        _list_concepts(bank, as_json)
+        return
     item = _concept_of(bank, concept)
     rendered = {
         group.id: {framing: bank.render(item, framing, group) for framing in FRAMINGS}
@@ -104,12 +110,32 @@ def show(concept: str, folder: Path, as_json: bool) -> None:
     console.print(table, width=None if console.is_terminal else PLAIN_WIDTH)
 
 
+def _list_concepts(bank: Bank, as_json: bool) -> None:
+    """Print every concept with its attribute and category, in the bank's order."""
+    rows = [{"id": c.id, "attribute": c.attribute, "category": c.category} for c in bank.concepts]
+    if as_json:
+        echo_json(rows)
+        return
+    width = max(map(len, bank.concept), default=0)
+    for row in rows:
+        click.echo(f"{row['id']:{width}}  {row['attribute']:21}  {row['category']}")
+
+
 def _concept_of(bank: Bank, name: str) -> Concept:
     if name in bank.concept:
         return bank.concept[name]
-    close = difflib.get_close_matches(name, bank.concept, n=3, cutoff=0.4)
-    hint = f"; did you mean {', '.join(close)}?" if close else ""
-    raise InputError(f"concept {name!r} is not in the bank{hint} `aibiasbench bank stats` lists the attributes")
+    if name in bank.attribute:
+        raise InputError(f"{name!r} is an attribute, no concept; `aibiasbench bank sheet {name}` prints its concepts")
+    close = near_names(name, list(bank.concept))
+    hint = f"; did you mean {', '.join(close)}?" if close else "."
+    raise InputError(f"concept {name!r} is not in the bank{hint} `aibiasbench bank show` lists all {len(bank.concept)}")
+
+
+def near_names(typed: str, names: Sequence[str]) -> list[str]:
+    """Return up to three names like the one typed: slips of the keyboard first, then names that hold it whole."""
+    close = difflib.get_close_matches(typed.lower(), names, n=NEAR, cutoff=LIKENESS)
+    holding = [name for name in names if len(typed) >= LEAST_PART and typed.lower() in name and name not in close]
+    return [*close, *holding][:NEAR]
 
 
 def _marked(rendered: Rendered) -> Text:
