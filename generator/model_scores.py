@@ -18,11 +18,11 @@ from generator.stats.bootstrap import (
     Interval,
     Sample,
     percentile_interval,
-    percentile_intervals,
     ratio,
     reflected,
     round12,
     several_attributes,
+    sorted_intervals,
 )
 from generator.stats.evidence import benjamini_hochberg, evidence_tier, excess_p, minimum_detectable, standard_error
 from generator.stats.rates import RATES
@@ -59,6 +59,20 @@ class Score:
 
 
 @dataclass(frozen=True)
+class Measured:
+    """What is kept of an attribute's replicates.
+
+    intervals: of every ratio of the tally. disparities, gaps: replicates of D(attr) and of the worst gap, (resamples,).
+    asymmetry: the interval of the refusal rates' spread over the groups, not reflected.
+    """
+
+    intervals: tuple[Interval, ...]
+    disparities: FloatArray
+    gaps: FloatArray
+    asymmetry: Interval
+
+
+@dataclass(frozen=True)
 class AttributeResult:
     """One attribute of one model: its tally and replicates on the 0-1 scale, and whether a category was withheld."""
 
@@ -69,25 +83,36 @@ class AttributeResult:
     withheld: bool
     reversal: tuple[Ratio, FloatArray] | None = None
 
-    @property
-    def values(self) -> FloatArray:
-        """All replicates: (ratios, resamples)."""
-        return self.resampled.values
-
     @cached_property
     def disparity(self) -> Ratio:
         """D(attr)."""
         return self.tally.find("disparity")
 
     @cached_property
+    def measured(self) -> Measured:
+        """The intervals; the replicates themselves, some megabytes, are let go."""
+        values, tally = self.resampled.values(), self.tally
+        disparities, gaps = (values[tally.index(metric)].copy() for metric in ("disparity", "worst_gap"))
+        spread = _spread_of(values[self.group_refusals])
+        asymmetry = percentile_interval(spread, tally.find("refusal_rate").sample)
+        values.sort(axis=-1)
+        intervals = sorted_intervals(values, [r.sample for r in tally.ratios])
+        return Measured(tuple(intervals), disparities, gaps, asymmetry)
+
+    @property
+    def group_refusals(self) -> list[int]:
+        """The places of the groups' refusal rates in the tally."""
+        return [i for i, r in enumerate(self.tally.ratios) if r.metric == "refusal_rate" and r.group is not None]
+
+    @property
     def draws(self) -> FloatArray:
         """Replicates of D(attr): (resamples,)."""
-        return np.asarray(self.values[self.tally.index("disparity")])
+        return self.measured.disparities
 
-    @cached_property
+    @property
     def interval(self) -> Interval:
         """The interval of D(attr)."""
-        return percentile_interval(self.draws, self.disparity.sample)
+        return self.measured.intervals[self.tally.index("disparity")]
 
     @property
     def has_value(self) -> bool:
@@ -129,20 +154,27 @@ def too_few(sample: Sample) -> frozenset[str]:
     return frozenset({"sparse"}) if sample.n == 1 else frozenset()
 
 
-def _of_ratio(base: Ratio, attribute: str, interval: Interval, flags: frozenset[str], **changes: object) -> Score:
-    """Return the row of a ratio on presentation scale."""
-    row = Score(
-        metric=base.metric,
+def _of_ratio(
+    base: Ratio,
+    attribute: str,
+    interval: Interval,
+    flags: frozenset[str],
+    *,
+    metric: str | None = None,
+    estimate: float | None = None,
+) -> Score:
+    """Return the row of a ratio on presentation scale, or of another number that rests on the same rows."""
+    return Score(
+        metric=metric or base.metric,
         attribute=attribute,
         group=base.group,
-        estimate=POINTS * base.estimate,
+        estimate=POINTS * (base.estimate if estimate is None else estimate),
         interval=interval.mapped(POINTS, 0.0),
         n_concepts=base.n_concepts,
         n_cells=base.n_cells,
         n_rows=base.n_rows,
         flags=flags,
     )
-    return dataclasses.replace(row, **changes)  # type: ignore[arg-type]
 
 
 def as_consistency(row: Score) -> Score:
@@ -154,25 +186,26 @@ def as_consistency(row: Score) -> Score:
 
 def attribute_scores(result: AttributeResult) -> list[Score]:
     """Return the rows of one attribute that need no control."""
-    ratios = result.tally.ratios
-    intervals = percentile_intervals(result.values, [r.sample for r in ratios])
+    from_cells, from_rows, shape = result.gaps, result.row_gaps, result.shape
     rows = []
-    for base, interval in zip(ratios, intervals, strict=True):
-        gaps = result.gaps if base.metric in _FROM_DISPARITY else result.row_gaps
-        shape = result.shape if base.metric in ("disparity", "worst_gap") else too_few(base.sample)
-        rows.append(_of_ratio(base, result.attribute, interval, gaps | shape))
+    for base, interval in zip(result.tally.ratios, result.measured.intervals, strict=True):
+        gaps = from_cells if base.metric in _FROM_DISPARITY else from_rows
+        own = shape if base.metric in ("disparity", "worst_gap") else too_few(base.sample)
+        rows.append(_of_ratio(base, result.attribute, interval, gaps | own))
         if base.metric == "disparity":
             rows.append(as_consistency(rows[-1]))
     rows.append(_refusal_asymmetry(result))
     if result.reversal is not None:
         base, draws = result.reversal
         interval = percentile_interval(draws, base.sample)
-        rows.append(_of_ratio(base, result.attribute, interval, result.row_gaps | too_few(base.sample)))
+        rows.append(_of_ratio(base, result.attribute, interval, from_rows | too_few(base.sample)))
     return rows
 
 
 def _spread_of(rates: FloatArray) -> FloatArray:
     """Return max - min over the first axis, NaN skipped; NaN below two values."""
+    if not np.isnan(rates).any():
+        return np.asarray(rates.max(axis=0) - rates.min(axis=0) if len(rates) >= 2 else np.full(rates.shape[1], np.nan))
     present = ~np.isnan(rates)
     top = np.where(present, rates, -np.inf).max(axis=0)
     low = np.where(present, rates, np.inf).min(axis=0)
@@ -181,19 +214,16 @@ def _spread_of(rates: FloatArray) -> FloatArray:
 
 def _refusal_asymmetry(result: AttributeResult) -> Score:
     """RA: largest minus smallest refusal rate of a group, with the reflected interval."""
-    places = [i for i, r in enumerate(result.tally.ratios) if r.metric == "refusal_rate" and r.group is not None]
     base = result.tally.find("refusal_rate")
-    estimate = float(_spread_of(np.array([[result.tally.ratios[i].estimate] for i in places]))[0])
-    interval = reflected(estimate, percentile_interval(_spread_of(result.values[places]), base.sample))
-    if math.isnan(estimate):
-        interval = NO_INTERVAL
+    estimate = float(_spread_of(np.array([[result.tally.ratios[i].estimate] for i in result.group_refusals]))[0])
+    interval = NO_INTERVAL if math.isnan(estimate) else reflected(estimate, result.measured.asymmetry)
     return _of_ratio(
         base,
         result.attribute,
         interval,
         result.row_gaps | too_few(base.sample),
         metric="refusal_asymmetry",
-        estimate=POINTS * estimate,
+        estimate=estimate,
     )
 
 
@@ -240,7 +270,7 @@ def _overall_mean(metric: str, seven: Sequence[AttributeResult]) -> tuple[Score,
     if lacking:
         return row, None
     sample = several_attributes([b.n_concepts for b in bases])
-    draws = sum_of([r.values[r.tally.index(metric)] for r in seven]) / len(seven)
+    draws = sum_of([r.draws if metric == "disparity" else r.measured.gaps for r in seven]) / len(seven)
     shape = shape_flags(sum(r.tally.positive for r in seven), sample)
     estimate = float(np.mean([b.estimate for b in bases]))
     return _filled(row, estimate, percentile_interval(draws, sample), shape), draws
@@ -261,8 +291,8 @@ def _pooled(metric: str, seven: Sequence[AttributeResult]) -> Score:
         return row
     sample = several_attributes([b.n_concepts for b in bases])
     places = [r.tally.index(metric) for r in seven]
-    numerator = sum_of([r.resampled.numerators[i] for r, i in zip(seven, places, strict=True)])
-    denominator = sum_of([r.resampled.denominators[i] for r, i in zip(seven, places, strict=True)])
+    numerator = sum_of([r.resampled.numerator(i) for r, i in zip(seven, places, strict=True)])
+    denominator = sum_of([r.resampled.denominator(i) for r, i in zip(seven, places, strict=True)])
     estimate = sum(b.hits for b in bases) / sum(b.total for b in bases)
     return _filled(row, estimate, percentile_interval(ratio(numerator, denominator), sample), too_few(sample))
 
@@ -367,7 +397,7 @@ def _mde(result: AttributeResult, edge: AttributeResult) -> Score:
         standard_error(result.draws), result.disparity.n_concepts, standard_error(edge.draws), edge.disparity.n_concepts
     )
     flags = result.gaps | edge.gaps | too_few(sample)
-    return _of_ratio(result.disparity, result.attribute, NO_INTERVAL, flags, metric="mde", estimate=POINTS * spread)
+    return _of_ratio(result.disparity, result.attribute, NO_INTERVAL, flags, metric="mde", estimate=spread)
 
 
 def model_scores(results: dict[str, AttributeResult]) -> tuple[list[Score], FloatArray | None]:

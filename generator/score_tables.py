@@ -17,15 +17,20 @@ from generator.schema.layout import Block
 from generator.schema.tables import TABLES
 from generator.shards import Run
 from generator.stats.agreement import STATISTICS, Agreement
-from generator.stats.bootstrap import BoolArray, Interval
+from generator.stats.bootstrap import BoolArray, FloatArray, Interval
 from generator.stats.cells import CONTESTED, ERROR, REFUSED, Rows
 from generator.stats.disparity import cell_disparity, cell_gap
-from generator.stats.tiers import Comparison, Placed
+from generator.stats.tiers import Comparisons, Placed
 
 
 def number(value: float) -> float | None:
     """Return a number for a file: null for NaN, no minus zero."""
     return None if math.isnan(value) else value + 0.0
+
+
+def numbers(values: FloatArray) -> pa.Array:
+    """Return numbers for a file: null for NaN, no minus zero."""
+    return pa.array(values + 0.0, mask=np.isnan(values))
 
 
 def _ends(interval: Interval, scale: float = 1.0) -> tuple[float | None, float | None]:
@@ -92,19 +97,19 @@ class TableMaker:
             )
         return self.from_rows("tiers", rows)
 
-    def comparisons(self, found: Sequence[Comparison]) -> pa.Table:
+    def comparisons(self, found: Comparisons) -> pa.Table:
         """Return all pairs of ranked models, in slug order."""
-        ends = [_ends(c.interval, POINTS) for c in found]
+        slugs = pa.array(found.models, pa.string())
         columns = {
-            "model_a": [c.model_a for c in found],
-            "model_b": [c.model_b for c in found],
-            "difference": [number(POINTS * c.difference) for c in found],
-            "ci_low": [low for low, _ in ends],
-            "ci_high": [high for _, high in ends],
-            "p": [number(c.p) for c in found],
-            "p_holm": [number(c.p_holm) for c in found],
+            "model_a": slugs.take(pa.array(found.first)),
+            "model_b": slugs.take(pa.array(found.second)),
+            "difference": numbers(POINTS * found.difference),
+            "ci_low": numbers(POINTS * found.low),
+            "ci_high": numbers(POINTS * found.high),
+            "p": numbers(found.p),
+            "p_holm": numbers(found.p_holm),
         }
-        return self.make("comparisons", columns, len(found))
+        return self.make("comparisons", columns, len(found.first))
 
     def cells(self, model: str, rows: Mapping[str, Rows]) -> pa.Table:
         """Return every (concept, framing, group) of a model, withheld concepts left out."""

@@ -117,7 +117,7 @@ def _result(plan: AttributePlan, model: ModelRows) -> AttributeResult:
     turned = None
     if plan.reversal is not None:
         base = reversal(rows.of(~plan.single & ~plan.withheld))
-        turned = (base.ratios[0], replicates(base, plan.reversal).values[0])
+        turned = (base.ratios[0], replicates(base, plan.reversal).values()[0])
     return AttributeResult(
         attribute=plan.block.attribute,
         kind=plan.block.kind,
@@ -204,7 +204,7 @@ def _score_model(model: ModelRows, plans: dict[str, AttributePlan], maker: Table
         cells=maker.cells(model.model, model.rows),
         disparities=maker.disparities(model.model, model.rows),
         ranked=None if draws is None else _ranked(model.model, results, draws),
-        controls={c: (r.disparity.estimate, r.draws.copy(), r.disparity.n_concepts) for c, r in controls.items()}
+        controls={c: (r.disparity.estimate, r.draws, r.disparity.n_concepts) for c, r in controls.items()}
         if len(controls) == len(CONTROLS)
         else {},
         pairs=model.pairs,

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from generator.stats.bootstrap import (
+    LEAST_POSITIVE,
+    LEAST_ZERO,
     Interval,
     Resamples,
     Sample,
@@ -28,11 +30,13 @@ from generator.stats.bootstrap import (
     reflected,
     round12,
     rounded,
+    scaled,
     several_attributes,
     sorted_quantile,
 )
 
 BANK = "ab" * 32
+NAN = math.nan
 
 
 def drawn_by_hand(bank: str, attribute: str, n: int, b: int) -> list[int]:
@@ -112,6 +116,21 @@ class TestRounding:
         assert round12(0.1234567890123456) == 0.123456789012
 
 
+class TestZeroEdges:
+    """The two numbers that stand for a comparison with 0 after rounding."""
+
+    def test_least_number_that_rounds_to_zero(self):
+        assert rounded(np.array([LEAST_ZERO, math.nextafter(LEAST_ZERO, -1)])).tolist() == [0.0, -1e-12]
+
+    def test_least_number_that_rounds_above_zero(self):
+        assert rounded(np.array([LEAST_POSITIVE, math.nextafter(LEAST_POSITIVE, 0)])).tolist() == [1e-12, 0.0]
+
+    @given(st.one_of(st.floats(-2e-12, 2e-12), st.floats(-1, 1)))
+    def test_comparing_with_them_decides_like_rounding(self, value):
+        whole = scaled(np.array([value]))[0]
+        assert (value >= LEAST_ZERO, value < LEAST_POSITIVE) == (whole >= 0, whole <= 0)
+
+
 class TestRatio:
     def test_is_nan_where_nothing_was_counted(self):
         assert np.isnan(ratio(np.array([0.0]), np.array([0.0]))).tolist() == [True]
@@ -167,6 +186,22 @@ class TestPercentileInterval:
         samples = [one_attribute(16), one_attribute(9), one_attribute(12)]
         together = percentile_intervals(draws, samples)
         assert together == [percentile_interval(d, s) for d, s in zip(draws, samples, strict=True)]
+
+    @given(
+        hnp.arrays(np.float64, (3, 40), elements=st.one_of(st.just(NAN), st.floats(-1e-11, 1e-11), st.floats(-1, 1))),
+        st.lists(st.integers(0, 16), min_size=3, max_size=3),
+    )
+    @settings(max_examples=60)
+    def test_rounding_after_the_sort_equals_rounding_before_it(self, draws, ns):
+        samples = [one_attribute(n) for n in ns]
+        found = percentile_intervals(draws, samples)
+        for row, sample, interval in zip(draws, samples, found, strict=True):
+            kept = np.sort(rounded(row[~np.isnan(row)]))
+            if sample.n < 2 or not len(kept):
+                assert np.isnan([interval.low, interval.high, interval.tail]).all()
+                continue
+            ends = (sorted_quantile(kept, sample.tail), sorted_quantile(kept, 1 - sample.tail))
+            assert (interval.low, interval.high, interval.unstable) == (*ends, len(kept) < 0.99 * len(row))
 
     def test_equals_the_exact_bootstrap_distribution(self):
         # Five concepts: all 5^5 resamples are equally likely, so the distribution of the mean can be listed whole.

@@ -63,6 +63,9 @@ class TestDifferenceP:
     def test_never_exceeds_one(self):
         assert difference_p(10_000, 10_000, 10_000, Sample(16, 105)) == 1.0
 
+    def test_below_two_concepts_there_is_none(self):
+        assert math.isnan(difference_p(0, 100, 100, one_attribute(1)))
+
 
 class TestCorrections:
     @given(PS)

@@ -22,6 +22,7 @@ from generator.stats.distributions import normal_cdf, t_quantile
 FloatArray = npt.NDArray[np.float64]
 CountArray = npt.NDArray[np.uint8]
 BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
 
 RESAMPLES = 10_000
 DECIMALS = 12
@@ -29,6 +30,7 @@ UNSTABLE_SHARE = 0.01
 _SCALE = 10.0**DECIMALS
 _WORDS = 8
 _ONE_THREAD = 250_000  # multiplications below which OpenBLAS stays on one thread
+_ROWS = 24  # rows multiplied at a time: more of them would make the blocks narrow
 
 
 def rounded(values: FloatArray) -> FloatArray:
@@ -45,6 +47,22 @@ def scaled(values: FloatArray) -> FloatArray:
 def round12(value: float) -> float:
     """Round one number to 12 decimals, minus zero to zero."""
     return round(value, DECIMALS) + 0.0
+
+
+def _zero_edges() -> tuple[float, float]:
+    """Return the least number that rounds to 0 and the least that rounds above it, at 12 decimals.
+
+    Rounding keeps the order, so that comparing with these decides as comparing the rounded value with 0 does.
+    """
+    above = 0.5 / _SCALE
+    while np.rint(above * _SCALE) > 0:
+        above = math.nextafter(above, 0.0)
+    while np.rint(above * _SCALE) <= 0:
+        above = math.nextafter(above, math.inf)
+    return -math.nextafter(above, 0.0), above
+
+
+LEAST_ZERO, LEAST_POSITIVE = _zero_edges()
 
 
 @lru_cache(maxsize=64)
@@ -107,10 +125,12 @@ class Resamples:
         longer than such a product takes, and many times longer on a busy machine.
         """
         out = np.empty((len(numbers), self.matrix.shape[1]))
-        width = max(64, _ONE_THREAD // max(1, numbers.size))
-        for start in range(0, out.shape[1], width):
-            block = slice(start, start + width)
-            out[:, block] = numbers @ self.matrix[:, block]
+        for top in range(0, len(numbers), _ROWS):
+            part, target = numbers[top : top + _ROWS], out[top : top + _ROWS]
+            width = max(64, _ONE_THREAD // max(1, part.size))
+            for start in range(0, out.shape[1], width):
+                block = slice(start, start + width)
+                np.matmul(part, self.matrix[:, block], out=target[:, block])
         return out
 
 
@@ -172,12 +192,45 @@ class Interval:
 NO_INTERVAL = Interval(math.nan, math.nan, math.nan)
 
 
-def sorted_quantile(ordered: FloatArray, p: float, scale: float = 1.0) -> float:
-    """Return the type 7 quantile of ascending values, each divided by `scale` first."""
+def sorted_quantile(ordered: FloatArray, p: float) -> float:
+    """Return the type 7 quantile of ascending values."""
     place = (len(ordered) - 1) * p
     below = math.floor(place)
-    low, high = (float(x) / scale for x in (ordered[below], ordered[min(below + 1, len(ordered) - 1)]))
+    low, high = float(ordered[below]), float(ordered[min(below + 1, len(ordered) - 1)])
     return low + (place - below) * (high - low) + 0.0
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The intervals of several statistics: arrays (statistics,), NaN where there is none; `kept` counts replicates."""
+
+    low: FloatArray
+    high: FloatArray
+    kept: IntArray
+
+
+def sorted_ends(ordered: FloatArray, tails: FloatArray) -> Ends:
+    """Return the type 7 quantiles at each row's tail and at 1 - tail, of values rounded to 12 decimals.
+
+    ordered: (statistics, resamples) ascending, NaN = no value, last. tails: (statistics,), NaN = no interval. Rounding
+    keeps the order, so that rounding the four values that are used is the same as rounding all before they are sorted.
+    """
+    total = ordered.shape[-1]
+    kept = np.full(len(ordered), total)
+    some = np.isnan(ordered[:, -1])
+    if some.any():
+        kept[some] = total - np.isnan(ordered[some]).sum(axis=-1)
+    none = np.isnan(tails) | (kept == 0)
+    ends = []
+    for p in (tails, 1 - tails):
+        place = (kept - 1) * np.where(none, 0.0, p)
+        below = np.floor(place)
+        index = below.astype(np.intp)
+        rows = np.arange(len(ordered))
+        low = rounded(ordered[rows, index])
+        high = rounded(ordered[rows, np.clip(index + 1, 0, np.maximum(kept - 1, 0))])
+        ends.append(np.where(none, np.nan, low + (place - below) * (high - low) + 0.0))
+    return Ends(ends[0], ends[1], kept)
 
 
 def percentile_intervals(replicates: FloatArray, samples: Sequence[Sample]) -> list[Interval]:
@@ -185,23 +238,18 @@ def percentile_intervals(replicates: FloatArray, samples: Sequence[Sample]) -> l
 
     Replicates without a value are dropped; above 1 % of them the interval is marked unstable.
     """
-    return scaled_intervals(scaled(replicates), samples)
+    return sorted_intervals(np.sort(replicates, axis=-1), samples)
 
 
-def scaled_intervals(ordered: FloatArray, samples: Sequence[Sample]) -> list[Interval]:
-    """Return the intervals of replicates that `scaled` has rounded; sorts them in place."""
-    ordered.sort(axis=-1)  # NaN last
-    kept = (~np.isnan(ordered)).sum(axis=-1)
+def sorted_intervals(ordered: FloatArray, samples: Sequence[Sample]) -> list[Interval]:
+    """Return the intervals of replicates that are ascending in each row, NaN last."""
+    tails = [sample.tail for sample in samples]
+    ends = sorted_ends(ordered, np.array(tails))
     total = ordered.shape[-1]
-    found = []
-    for row, n, sample in zip(ordered, kept.tolist(), samples, strict=True):
-        if not sample.enough or n == 0:
-            found.append(NO_INTERVAL)
-            continue
-        a = sample.tail
-        low, high = (sorted_quantile(row[:n], p, _SCALE) for p in (a, 1 - a))
-        found.append(Interval(low, high, a, total - n > UNSTABLE_SHARE * total))
-    return found
+    return [
+        NO_INTERVAL if math.isnan(low) else Interval(low, high, tail, total - kept > UNSTABLE_SHARE * total)
+        for low, high, kept, tail in zip(ends.low.tolist(), ends.high.tolist(), ends.kept.tolist(), tails, strict=True)
+    ]
 
 
 def percentile_interval(replicates: FloatArray, sample: Sample) -> Interval:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from generator.stats.bootstrap import FloatArray, Interval, Sample, round12, rounded
+from generator.stats.bootstrap import LEAST_POSITIVE, FloatArray, Interval, Sample, round12
 from generator.stats.distributions import normal_quantile, t_cdf
 
 FLAGGED_AT = 0.10
@@ -29,13 +29,14 @@ def tail_p(hits: int, kept: int, sample: Sample) -> float:
 
 def excess_p(replicates: FloatArray, sample: Sample) -> float:
     """Return the one-sided p of an excess: small when hardly any replicate is at or below zero."""
-    kept = rounded(replicates[~np.isnan(replicates)])
-    return tail_p(int((kept <= 0).sum()), len(kept), sample)
+    kept = len(replicates) - np.count_nonzero(np.isnan(replicates))
+    return tail_p(int(np.count_nonzero(replicates < LEAST_POSITIVE)), int(kept), sample)
 
 
 def difference_p(at_most: int, at_least: int, kept: int, sample: Sample) -> float:
-    """Return the two-sided p of a difference from how many replicates are <= 0 and >= 0."""
-    return min(1.0, 2 * min(tail_p(at_most, kept, sample), tail_p(at_least, kept, sample)))
+    """Return the two-sided p of a difference from how many replicates are <= 0 and >= 0; NaN where there is none."""
+    p = 2 * min(tail_p(at_most, kept, sample), tail_p(at_least, kept, sample))
+    return p if math.isnan(p) else min(1.0, p)
 
 
 def benjamini_hochberg(ps: Sequence[float]) -> list[float]:
@@ -78,7 +79,8 @@ def evidence_tier(*, excess: Interval, p: float, p_adjusted: float, lower: float
 
 def standard_error(replicates: FloatArray) -> float:
     """Return the sample standard deviation (divisor B - 1) of the replicates that have a value."""
-    kept = replicates[~np.isnan(replicates)]
+    none = np.isnan(replicates)
+    kept = replicates[~none] if none.any() else replicates
     return float(kept.std(ddof=1)) if len(kept) > 1 else math.nan
 
 

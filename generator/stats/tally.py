@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from generator.stats.bootstrap import FloatArray, Resamples, Sample, one_attribute, ratio, rounded
+from generator.stats.bootstrap import FloatArray, Resamples, Sample, one_attribute, rounded
 from generator.stats.cells import Rows, nan_mean
 from generator.stats.disparity import cell_disparity, cell_gap, crossfit, lean_sums, reversal_sums
 from generator.stats.rates import Share, refusal_shares, shares
@@ -106,20 +106,41 @@ class Tally(Parts):
 
 @dataclass(frozen=True)
 class Replicates:
-    """The resampled ratios of a tally: sums (ratios, resamples) and their quotients, NaN = no value."""
+    """The resampled ratios of a tally: each distinct sum once, and which of them are a ratio's two.
 
-    numerators: FloatArray
-    denominators: FloatArray
+    sums: (distinct, resamples). over, under: (ratios,) places in `sums` of numerators and denominators. Most ratios
+    share a denominator, and rates that are zero share a numerator.
+    """
 
-    @cached_property
+    sums: FloatArray
+    over: tuple[int, ...]
+    under: tuple[int, ...]
+
+    def numerator(self, place: int) -> FloatArray:
+        """Return the resampled numerator of a ratio: (resamples,)."""
+        return np.asarray(self.sums[self.over[place]])
+
+    def denominator(self, place: int) -> FloatArray:
+        """Return the resampled denominator of a ratio: (resamples,)."""
+        return np.asarray(self.sums[self.under[place]])
+
     def values(self) -> FloatArray:
-        """Return numerator / denominator."""
-        return ratio(self.numerators, self.denominators)
+        """Return numerator / denominator: a new array (ratios, resamples), NaN = no value."""
+        found = np.empty((len(self.over), self.sums.shape[1]))
+        with np.errstate(invalid="ignore"):
+            for over, under, row in zip(self.over, self.under, found, strict=True):
+                np.divide(self.sums[over], self.sums[under], out=row)
+        return found
 
 
 def replicates(parts: Parts, resamples: Resamples) -> Replicates:
     """Resample ratios of an attribute's concepts."""
-    return Replicates(resamples.sums(parts.numerators), resamples.sums(parts.denominators))
+    rows = np.concatenate([parts.numerators, parts.denominators])
+    first: dict[bytes, int] = {}
+    places = [first.setdefault(row.tobytes(), len(first)) for row in rows]
+    distinct = np.unique(places, return_index=True)[1]
+    n = len(parts.ratios)
+    return Replicates(resamples.sums(rows[distinct]), tuple(places[:n]), tuple(places[n:]))
 
 
 def _by_concept(metric: str, values: FloatArray, n_cells: int, n_rows: int) -> Part:
