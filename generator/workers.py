@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import signal
 import threading
 from abc import ABC, abstractmethod
@@ -22,6 +23,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 PRELOAD = "generator.publish_tasks"
 DASK_TIMEOUT = "10s"
+_DASK_ADDRESS = re.compile(r"(?P<scheme>tcp|tls)://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):(?P<port>[0-9]{1,5})")
 
 
 class Pending(Protocol[T_co]):
@@ -116,17 +118,35 @@ def local_workers(jobs: int) -> Iterator[Workers]:
     pool.shutdown()
 
 
+def checked_dask_address(text: str) -> str:
+    """Return `--dask` as it stands; raises InputError unless it is an address that a scheduler can have.
+
+    Dask's own client prints a traceback, and waits, where it cannot take an address apart.
+    """
+    found = _DASK_ADDRESS.fullmatch(text)
+    if found is None or not 0 < int(found["port"]) < 65536:
+        raise InputError(
+            f"--dask {text!r}: no address of a scheduler; use tcp://HOST:PORT, as `dask scheduler` prints it"
+        )
+    return text
+
+
 @contextmanager
 def dask_workers(address: str) -> Iterator[Workers]:
     """Yield the workers of a Dask scheduler; raises InputError when it is not installed or cannot be reached."""
     try:
         from distributed import Client
+        from distributed.security import Security
     except ImportError:
         raise InputError("--dask: Dask is not installed here; type: pip install 'aibiasbench[dask]'") from None
+    if address.startswith("tls:") and not Security().get_connection_args("client")["ssl_context"]:  # type: ignore[no-untyped-call]
+        raise InputError(
+            f"--dask {address}: Dask has no certificates here; set distributed.comm.tls in its configuration"
+        )
     try:
         client: Any = Client(address, timeout=DASK_TIMEOUT, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
-        raise InputError(f"--dask {address}: no scheduler answers there ({error})") from None
+        raise InputError(f"--dask {address}: no scheduler answers there ({error}); start `dask scheduler`") from None
     with client:
         if not client.scheduler_info()["workers"]:
             raise InputError(f"--dask {address}: the scheduler has no worker; start `dask worker {address}`")

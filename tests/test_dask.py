@@ -18,6 +18,7 @@ from generator import workers
 from generator.publish import Options, publish
 from generator.receipt_pages import write_receipts
 from generator.schema.errors import InputError
+from tests.programs import invoke as run
 from tests.publications import _quick, contents, make_content, run_publish  # noqa: F401 - an autouse fixture
 
 ROOT = Path(__file__).parent.parent
@@ -102,6 +103,38 @@ class TestRefusals:
         monkeypatch.setattr(workers, "DASK_TIMEOUT", "1s")
         address = f"tcp://127.0.0.1:{free_port()}"
         with pytest.raises(InputError, match="no scheduler answers there"), workers.dask_workers(address):
+            pass
+
+    @pytest.mark.parametrize(
+        "address",
+        [
+            "",
+            "garbage",
+            "tcp://",
+            "127.0.0.1:8786",
+            "foo://x:1",
+            "inproc://x",
+            "tcp://x:0",
+            "tcp://x:65536",
+            "tcp://x y:1",
+        ],
+    )
+    def test_what_is_no_address_is_one_line(self, address):
+        done = run("publish", "--dask", address)
+        what = (
+            f"error: --dask {address!r}: no address of a scheduler; use tcp://HOST:PORT, as `dask scheduler` prints it"
+        )
+        assert (done.returncode, done.stderr) == (2, f"{what}\n")
+
+    @pytest.mark.parametrize("address", ["tcp://127.0.0.1:8786", "tls://node-1.example.org:1", "tcp://[::1]:65535"])
+    def test_an_address_stays_as_it_is(self, address):
+        assert workers.checked_dask_address(address) == address
+
+    def test_certificates_that_dask_does_not_have_are_told(self):
+        with (
+            pytest.raises(InputError, match="Dask has no certificates here"),
+            workers.dask_workers("tls://127.0.0.1:1"),
+        ):
             pass
 
     def test_without_dask_it_says_what_to_type(self, monkeypatch):

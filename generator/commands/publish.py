@@ -46,7 +46,7 @@ def command(
     Only what changed is made again. The site in place is replaced in one step, and only when the new one is whole.
     """
     from generator.publish import Options, publish
-    from generator.workers import processors
+    from generator.workers import checked_dask_address, processors
 
     if base_url is not None:
         from generator.site import checked_base_url
@@ -63,7 +63,7 @@ def command(
         withhold=withhold,
         remove=remove,
         jobs=jobs or processors(),
-        dask=dask,
+        dask=None if dask is None else checked_dask_address(dask),
     )
     outcome = publish(options, lambda line: print(line, file=sys.stderr, flush=True))
     if as_json:
