@@ -14,18 +14,20 @@ from pathlib import Path
 from generator import paths
 from generator.catalogue import Published, front_key, read_published, recovered_folder
 from generator.hosts import HOSTS, Mode, Size, check_space, faults, fitting_mode
-from generator.incremental import State, file_hash, footprint, text_hash, write_state
+from generator.incremental import State, file_hash, footprint, write_state
 from generator.pages import render_root, render_sitemaps, render_tombstone
+from generator.parts import Parts
 from generator.prose import render_prose
 from generator.publish_plan import Options, Outcome, Plan
 from generator.publish_tasks import make_lists, make_pages, make_receipts
-from generator.receipt_pages import ReceiptTask, receipt_task
+from generator.receipt_files import PublishedReceipts, receipts_task
+from generator.receipt_pages import receipt_task
 from generator.redactions import read_redactions
 from generator.render import asset_files
 from generator.schema.errors import InputError
 from generator.scores import Each, score_run
 from generator.search_index import write_search
-from generator.shards import load_run
+from generator.shards import load_run, shard_keys
 from generator.site import Edition, read_site
 from generator.site_size import run_sizes
 from generator.standing import Standing, standing_of
@@ -43,7 +45,7 @@ def build(options: Options, plan: Plan, state: State, report: Report, state_file
         local = stack.enter_context(local_workers(options.jobs))
         remote = stack.enter_context(dask_workers(options.dask)) if options.dask else local
         each = remote.each if options.dask else None
-        editions = [edition_of(folder, options, plan, report, each=each) for folder in plan.build.values()]
+        editions = [edition_of(folder, options, plan, report, state=state, each=each) for folder in plan.build.values()]
         kept = {run: found for run, found in read_published(options.out).items() if run in plan.keep}
         editions = fitted(editions, options, kept, report)
         front = front_of(editions, kept, options, plan)
@@ -54,7 +56,9 @@ def build(options: Options, plan: Plan, state: State, report: Report, state_file
             write_root(tree, front, editions, kept, plan, options)
             _check_finished(root, options)
         after = footprint(options.out)
-        write_state(state_file, State(after.digest, plan.root, front.run_id, plan.keys, parts))
+        checked = {run: sorted(state.checked_by(plan.code, run)) for run in plan.keep}
+        checked |= {e.run_id: shard_keys(e.run.manifest) for e in editions}
+        write_state(state_file, State(after.digest, plan.root, front.run_id, plan.keys, parts, plan.code, checked))
     return Outcome(
         built=[e.run_id for e in editions],
         kept=sorted(kept),
@@ -73,6 +77,7 @@ def edition_of(
     report: Report,
     *,
     standing: Standing | None = None,
+    state: State | None = None,
     each: Each | None = None,
 ) -> Edition:
     """Load and score one run and decide what it is published as.
@@ -80,7 +85,8 @@ def edition_of(
     `standing` is given for a run published before; `each` scores its shards on a cluster.
     """
     report(f"run {folder.name}: checking receipts")
-    run = load_run(folder.resolve())
+    checked = state.checked_by(plan.code, folder.name) if state else frozenset()
+    run = load_run(folder.resolve(), checked=checked)
     report(f"run {folder.name}: scoring {sum(s.rows for s in run.manifest.shards):,} rows")
     if standing is None:
         scored = score_run(run, each=each)
@@ -140,20 +146,6 @@ def front_of(editions: list[Edition], kept: Mapping[str, Published], options: Op
     return edition_of(folder, options, plan, lambda _: None, standing=kept[chosen].standing)
 
 
-def receipts_key(task: ReceiptTask, edition: Edition, plan: Plan) -> str:
-    """Return the hash of all that a model's receipt pages are made from."""
-    return text_hash(
-        plan.code,
-        file_hash(Path(task.shard)),
-        edition.run.manifest.bank_sha256,
-        task.templates,
-        repr(task.redactions),
-        repr(sorted(task.withheld)),
-        repr(sorted(task.means.items())),
-        repr(sorted(task.disparities.items())),
-    )
-
-
 def _run_tasks(
     editions: list[Edition],
     tree: Tree,
@@ -164,32 +156,33 @@ def _run_tasks(
     report: Report,
 ) -> dict[str, str]:
     """Make all that changed of the runs to build; returns the key of every part."""
+    keys = {name: key for name, key in state.parts.items() if name.partition(" ")[0] in plan.keep}
+    all_parts = [Parts(edition, plan, state, tree) for edition in editions]
+    # Receipts as files come first: the pages print the hash that pins them.
+    files = [_receipt_files(parts, remote) for parts in all_parts]
     pending: list[tuple[str, Pending[object]]] = []
-    parts = {name: key for name, key in state.parts.items() if name.partition(" ")[0] in plan.keep}
-    for edition in editions:
-        run = edition.run_id
-        pending.append((f"run {run}: tables, charts and pages", local.submit(make_pages, edition, tree)))
-        pending.append((f"run {run}: lists and explorer", local.submit(make_lists, edition, tree)))
+    for parts, receipts in zip(all_parts, files, strict=True):
+        edition, run = parts.edition, f"run {parts.edition.run_id}"
+        published = [wait() for wait in receipts]
+        pending.append((f"{run}: tables, charts and pages", local.submit(make_pages, edition, tree, published)))
+        pending.append((f"{run}: lists and explorer", local.submit(make_lists, edition, tree, parts.lists())))
         for model in edition.run.models:
             task = receipt_task(edition, model, tree.root)
-            name, key = f"{run} {model}", receipts_key(task, edition, plan)
-            parts[name] = key
-            if plan.trusted and state.parts.get(name) == key:
-                _keep_sets(tree, edition, model)
+            if parts.receipts_stand(task, model):
+                parts.keep_receipts(model)
             else:
-                pending.append((f"run {run}: receipts of {model}", remote.submit(make_receipts, task)))
+                pending.append((f"{run}: receipts of {model}", remote.submit(make_receipts, task)))
+        keys |= parts.keys
     for what, task_result in pending:
         task_result.result()
         report(f"{what}: done")
-    return parts
+    return keys
 
 
-def _keep_sets(tree: Tree, edition: Edition, model: str) -> None:
-    """Link a model's set folders; the plain list beside them is a page like any other."""
-    folder = paths.receipts_list(edition.run_id, model).removesuffix("/index.html")
-    for entry in sorted((tree.old / folder).iterdir()):
-        if entry.is_dir():
-            tree.keep(f"{folder}/{entry.name}")
+def _receipt_files(parts: Parts, workers: Workers) -> list[Callable[[], PublishedReceipts]]:
+    folder = parts.tree.root / paths.data_file(parts.edition.run_id, "")
+    tasks = (receipts_task(parts.edition, model, folder) for model in parts.edition.run.models)
+    return [parts.files(task, workers) for task in tasks]
 
 
 def keep_runs(tree: Tree, plan: Plan, kept: Mapping[str, Published]) -> None:

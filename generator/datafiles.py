@@ -107,9 +107,14 @@ def write_table(
     return tuple(files)
 
 
+def part_text(description: str, part: str) -> str:
+    """Return the description of a part of a table."""
+    return f"{description} Part: {part}." if part else description
+
+
 def _write_pair(folder: Path, item: TableFile, part: str, pair: tuple[bytes, bytes]) -> tuple[DataFile, ...]:
     stem = f"{item.name}__{part}" if part else item.name
-    what = f"{item.description} Part: {part}." if part else item.description
+    what = part_text(item.description, part)
     forms = (("parquet", item.columns), ("csv", csv_columns(item.columns)))
     files = []
     for (ending, fields), data in zip(forms, pair, strict=True):

@@ -1,9 +1,4 @@
-"""The files of the Data page (SPEC 6): all that an auditor needs, written once an edition, each with its hash.
-
-Receipts are published byte for byte as the harness wrote them, so the hashes in its manifest hold here, too. Only a
-shard that is too large, holds a withdrawn response or does not say that it is simulated is written anew, and the
-manifest says so.
-"""
+"""The files of the Data page (SPEC 6): all that an auditor needs, written once an edition, each with its hash."""
 
 from __future__ import annotations
 
@@ -15,16 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from generator import citation, croissant, datapackage, dictionary, every_eval
 from generator.datafiles import SIZE_LIMIT, DataFile, TableFile, sha256sums, weight_columns, write_bytes, write_table
-from generator.redactions import Redacted
-from generator.schema.canonical import sha256_hex
-from generator.schema.columns import RECEIPT_COLUMNS
-from generator.schema.names import shard_name
+from generator.receipt_files import (
+    PublishedReceipts,
+    ReceiptsEntry,
+    file_notes,
+    receipts_task,
+    write_receipt_files,
+)
 from generator.schema.tables import RUN_WIDE, TABLES
-from generator.shards import read_shard
 from generator.site import Edition
 
 RECOMPUTE = Path(__file__).parent / "recompute"
@@ -33,35 +29,26 @@ MANIFEST_FORMAT = 1
 MANIFEST, SUMS = "manifest.json", "SHA256SUMS"
 
 
-@dataclasses.dataclass(frozen=True)
-class ReceiptsEntry:
-    """How a model's receipts were published: `unchanged` means byte for byte the harness's shard."""
+def write_downloads(
+    edition: Edition, folder: Path, receipts: Sequence[PublishedReceipts] | None = None
+) -> tuple[DataFile, ...]:
+    """Write every file of the Data page except its index.html below `folder`; returns them in the page's order.
 
-    model: str
-    files: tuple[str, ...]
-    harness_file: str
-    harness_sha256: str
-    unchanged: bool
-    redactions: tuple[Redacted, ...]
-
-
-def write_downloads(edition: Edition, folder: Path) -> tuple[DataFile, ...]:
-    """Write every file of the Data page except its index.html below `folder`; returns them in the page's order."""
+    `receipts`: the models' receipts in the order of the run's models, where they stand in `folder` already.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     files: list[DataFile] = []
     for name in TABLES:
         files.extend(_write_table(edition, folder, name))
-    receipts: list[ReceiptsEntry] = []
-    for model in edition.run.models:
-        written, entry = _write_receipts(edition, folder, model)
-        files.extend(written)
-        receipts.append(entry)
+    if receipts is None:
+        receipts = [write_receipt_files(receipts_task(edition, model, folder)) for model in edition.run.models]
+    files.extend(file for found in receipts for file in found.files)
     for attribute in sorted(edition.scored.weights, key=str.encode):
         files.extend(_write_weights(edition, folder, attribute))
     files.extend(_write_copies(edition, folder))
     files.extend(_write_records(edition, folder))
     files.extend(_write_descriptions(edition, folder, tuple(files)))
-    manifest = data_manifest(edition, files, receipts)
+    manifest = data_manifest(edition, files, [found.entry for found in receipts])
     text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n"
     files.append(write_bytes(folder, MANIFEST, text.encode(), dictionary.FILE_NOTES[MANIFEST]))
     files.append(write_bytes(folder, SUMS, sha256sums(files), dictionary.FILE_NOTES[SUMS]))
@@ -73,45 +60,9 @@ def manifest_sha256(files: Sequence[DataFile]) -> str:
     return next(f.sha256 for f in files if f.name == MANIFEST)
 
 
-def file_notes(edition: Edition) -> dict[str, str]:
-    """Return what every data file says of its run in its own metadata."""
-    manifest = edition.run.manifest
-    return {
-        "title": f"{edition.site.title}, run {manifest.run_id}",
-        "run_id": manifest.run_id,
-        "kind": manifest.kind,
-        "simulated": "true" if manifest.simulated else "false",
-        "standing": edition.standing.state,
-        "bank_version": manifest.bank_version,
-        "bank_sha256": manifest.bank_sha256,
-        "harness_sha": manifest.harness_sha,
-        "licence": edition.site.data_licence.url,
-    }
-
-
 def _write_table(edition: Edition, folder: Path, name: str) -> tuple[DataFile, ...]:
     item = TableFile(name, dictionary.TABLE_NOTES[name], TABLES[name], edition.scored.tables[name], name)
     return write_table(folder, item, {**file_notes(edition), "table": name}, limit=SIZE_LIMIT)
-
-
-def _write_receipts(edition: Edition, folder: Path, model: str) -> tuple[tuple[DataFile, ...], ReceiptsEntry]:
-    path = edition.run.shard_path(model)
-    original = path.read_bytes()
-    shard = read_shard(edition.run, model)
-    redactions = edition.redactions.listed(shard)
-    marked = not edition.simulated or (pq.read_schema(path).metadata or {}).get(b"simulated") == b"true"
-    keep = original if marked and not redactions else None
-    name = f"receipts/{shard_name(model)}"
-    item = TableFile(
-        name, f"Every response of {model} with its votes.", RECEIPT_COLUMNS, edition.redactions.apply(shard), "receipts"
-    )
-    notes = {**file_notes(edition), "table": "receipts", "model": model}
-    files = write_table(folder, item, notes, parquet=keep, limit=SIZE_LIMIT)
-    digest = sha256_hex(original)
-    names = tuple(f.name for f in files if f.ending == "parquet")
-    unchanged = [f.sha256 for f in files if f.ending == "parquet"] == [digest]
-    source = next(s.file for s in edition.run.manifest.shards if s.model == model)
-    return files, ReceiptsEntry(model, names, source, digest, unchanged, redactions)
 
 
 def _write_weights(edition: Edition, folder: Path, attribute: str) -> tuple[DataFile, ...]:

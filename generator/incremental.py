@@ -81,7 +81,8 @@ class State:
     """What the last publish into a folder was made from, and what it left there.
 
     `tree`: the digest of the finished tree; `root`: the inputs of the root pages; `front`: the run that the root shows;
-    `runs`: the inputs of every run; `parts`: the inputs of every part that can be kept (the receipts of a model).
+    `runs`: the inputs of every run; `parts`: the inputs of every part that can be kept (the receipts of a model);
+    `checked`: by run, the shards whose rows were checked by code of version `code`.
     """
 
     tree: str = ""
@@ -89,6 +90,12 @@ class State:
     front: str = ""
     runs: dict[str, str] = field(default_factory=dict)
     parts: dict[str, str] = field(default_factory=dict)
+    code: str = ""
+    checked: dict[str, list[str]] = field(default_factory=dict)
+
+    def checked_by(self, code: str, run: str) -> frozenset[str]:
+        """Return the shards of a run that need no second check."""
+        return frozenset(self.checked.get(run, ())) if code == self.code else frozenset()
 
 
 def state_file(cache: Path, out: Path) -> Path:

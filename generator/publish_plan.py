@@ -64,7 +64,7 @@ class Plan:
 
     `build`: run folders to build, by id; `keep`: runs that stay as they stand in the old tree; `removed`: tombstones
     that the site has afterwards; `keys`: the inputs of every run of the finished site; `root`: those of the root pages;
-    `superseded`: which run supersedes which.
+    `superseded`: which run supersedes which; `fixed`: options, code and content, what all runs have in common.
     """
 
     build: dict[str, Path]
@@ -75,6 +75,7 @@ class Plan:
     superseded: dict[str, str]
     trusted: bool
     code: str = ""
+    fixed: str = ""
     idle: bool = False
 
 
@@ -151,4 +152,4 @@ def plan_of(options: Options, state: State, before: Footprint) -> Plan:
     keys |= {run: state.runs.get(run, "") for run in others}
     root = text_hash(*fixed, *(f"{run} {keys[run]}" for run in sorted(keys)), "removed", *removed)
     idle = trusted and not build and not options.remove and root == state.root
-    return Plan(build, keep, removed, keys, root, superseded, trusted, code, idle)
+    return Plan(build, keep, removed, keys, root, superseded, trusted, code, text_hash(*fixed), idle)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 from generator import paths
 from generator.data_page import render_data
 from generator.downloads import manifest_sha256, write_downloads
 from generator.explorer import render_explorer
 from generator.pages import render_pages
+from generator.receipt_files import PublishedReceipts
 from generator.receipt_lists import render_list
 from generator.receipt_pages import ReceiptTask, Written, receipt_assets, write_receipts
 from generator.site import Edition
@@ -20,22 +22,22 @@ def make_receipts(task: ReceiptTask) -> Written:
     return write_receipts(task)
 
 
-def make_pages(edition: Edition, tree: Tree) -> None:
-    """Write the data files and every page of a run but receipts and explorer.
+def make_pages(edition: Edition, tree: Tree, receipts: Sequence[PublishedReceipts]) -> None:
+    """Write the data files but the receipts, and every page of a run but receipts and explorer.
 
     The data files come first: from then on pages can print the one hash that pins the whole publication.
     """
     folder = paths.data_file(edition.run_id, "").rstrip("/")
-    files = write_downloads(edition, tree.root / folder)
+    files = write_downloads(edition, tree.root / folder, receipts)
     tree.settle(folder)
     pinned = dataclasses.replace(edition, manifest_sha256=manifest_sha256(files))
     for page, data in (*render_data(pinned, files), *render_pages(pinned)):
         tree.write(page, data)
 
 
-def make_lists(edition: Edition, tree: Tree) -> None:
-    """Write the explorer, the plain lists of every model, and what receipt pages load."""
+def make_lists(edition: Edition, tree: Tree, models: Sequence[str]) -> None:
+    """Write the explorer, the plain lists of some models, and what receipt pages load."""
     for page, data in (*render_explorer(edition), *receipt_assets(edition.run_id)):
         tree.write(page, data)
-    for model in edition.run.models:
+    for model in models:
         tree.write(*render_list(edition, model))

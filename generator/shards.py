@@ -10,7 +10,7 @@ import csv
 import io
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from generator.schema.bank import REFUSAL, SLOT, Bank, read_bank
-from generator.schema.canonical import sha256_hex
+from generator.schema.canonical import canonical_json, sha256_hex
 from generator.schema.errors import InputError, raise_faults
 from generator.schema.layout import Layout
 from generator.schema.manifest import Manifest, ShardEntry, read_manifest
@@ -79,8 +79,24 @@ def read_shard(run: Run, model: str, columns: Sequence[str] | None = None) -> pa
     return table if columns is None else table.select(list(columns))
 
 
-def load_run(folder: Path) -> Run:
-    """Read and check a run folder; raises InputError naming every fault by file, row and column."""
+def shard_key(manifest: Manifest, entry: ShardEntry) -> str:
+    """Return the hash of what the checks of a shard depend on: its bytes, and what the manifest says of it."""
+    common = manifest.model_dump(mode="json", exclude={"shards", "counts", "spend", "models"})
+    own = [manifest.model(entry.model).model_dump(mode="json"), entry.model_dump(mode="json")]
+    return sha256_hex(canonical_json([common, *own]))
+
+
+def shard_keys(manifest: Manifest) -> list[str]:
+    """Return the keys of all shards of a run, in the manifest's order."""
+    return [shard_key(manifest, entry) for entry in manifest.shards]
+
+
+def load_run(folder: Path, *, checked: Container[str] = frozenset()) -> Run:
+    """Read and check a run folder; raises InputError naming every fault by file, row and column.
+
+    `checked`: keys of shards (`shard_key`) whose rows this very code has checked before; of those only the hash is held
+    against the manifest again.
+    """
     manifest = read_manifest(folder / "manifest.json")
     bank = read_bank(folder / "bank.json")
     raise_faults([*_bank_faults(manifest, bank, folder), *_manifest_faults(manifest, folder)])
@@ -89,7 +105,7 @@ def load_run(folder: Path) -> Run:
     wanted = frozenset(receipt for receipt, _ in audit or ())
     entries = sorted(manifest.shards, key=lambda e: e.model.encode())
     with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1)) as pool:
-        shards = list(pool.map(lambda entry: _check_shard(folder / entry.file, entry, plan, wanted), entries))
+        shards = list(pool.map(lambda entry: _check_shard(folder / entry.file, entry, plan, wanted, checked), entries))
     raise_faults([fault for shard in shards for fault in shard.faults])
     counts = sum((shard.counts for shard in shards), Counter[str]())
     audited = {receipt: row for shard in shards for receipt, row in shard.audited.items()}
@@ -106,12 +122,19 @@ class _Checked:
     audited: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
-def _check_shard(path: Path, entry: ShardEntry, plan: Plan, wanted: frozenset[str]) -> _Checked:
+_COUNTED = ("receipt_id", "rubric", "status")
+
+
+def _check_shard(
+    path: Path, entry: ShardEntry, plan: Plan, wanted: frozenset[str], checked: Container[str]
+) -> _Checked:
     faults: list[str] = []
-    table = _read_whole(path, entry, faults)
+    known = shard_key(plan.manifest, entry) in checked
+    table = _read_whole(path, entry, faults, _COUNTED if known else None)
     if table is None:
         return _Checked(tuple(faults))
-    faults += check_columns(table, str(path)) or check_rows(table, entry.model, plan, str(path))
+    if not known:
+        faults += check_columns(table, str(path)) or check_rows(table, entry.model, plan, str(path))
     if faults:
         return _Checked(tuple(faults))
     counts = Counter({s["values"]: s["counts"] for s in table["status"].value_counts().to_pylist()})
@@ -182,8 +205,10 @@ def _manifest_faults(manifest: Manifest, folder: Path) -> list[str]:
     return [f"{where}: {fault}" for fault in faults]
 
 
-def _read_whole(path: Path, entry: ShardEntry, faults: list[str]) -> pa.Table | None:
-    """Read a shard and check its hash and row count; None, with the fault noted, where it cannot be used."""
+def _read_whole(
+    path: Path, entry: ShardEntry, faults: list[str], columns: Sequence[str] | None = None
+) -> pa.Table | None:
+    """Read a shard (all columns or some), check its hash and row count; None, with the fault noted, if it is no use."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -196,7 +221,7 @@ def _read_whole(path: Path, entry: ShardEntry, faults: list[str]) -> pa.Table | 
         )
         return None
     try:
-        table = pq.read_table(pa.BufferReader(data)).combine_chunks()
+        table = pq.read_table(pa.BufferReader(data), columns=columns and list(columns)).combine_chunks()
     except (pa.ArrowInvalid, OSError) as error:
         faults.append(f"{path}: not a Parquet file: {str(error).splitlines()[0]}")
         return None
@@ -240,7 +265,7 @@ def _audited(table: pa.Table, wanted: frozenset[str]) -> dict[str, tuple[str, st
     """Return (rubric, status) of the rows that the audit names."""
     if not wanted:
         return {}
-    rows = zip(*(table[c].to_pylist() for c in ("receipt_id", "rubric", "status")), strict=True)
+    rows = zip(*(table[c].to_pylist() for c in _COUNTED), strict=True)
     return {receipt: (rubric, status) for receipt, rubric, status in rows if receipt in wanted}
 
 

@@ -46,17 +46,21 @@ class Tree:
             below = Path(directory).relative_to(self.root)
             for name in names:
                 path, before = Path(directory, name), self.old / below / name
-                if (
-                    before.is_file()
-                    and before.stat().st_size == path.stat().st_size
-                    and _same(before, path.read_bytes())
-                ):
+                if not before.is_file() or before.samefile(path):
+                    continue
+                if before.stat().st_size == path.stat().st_size and _same(before, path.read_bytes()):
                     path.unlink()
                     link_file(str(before), str(path))
 
     def keep(self, folder: str) -> int:
         """Link everything below a folder of the old tree into the new one; returns the number of files."""
         return _link_folder(str(self.old / folder), str(self.root / folder))
+
+    def keep_file(self, name: str) -> None:
+        """Link one file of the old tree into the new one."""
+        target = self.root / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        link_file(str(self.old / name), str(target))
 
     def has_kept(self, folder: str) -> bool:
         """Tell whether the old tree has a folder."""

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import shutil
 import time
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from generator import build as building
-from generator import incremental, publish_plan
+from generator import incremental, parts, publish_plan, publish_tasks, receipt_files, shards
 from generator.incremental import footprint, read_state, run_version, state_file, text_hash, write_state
+from generator.receipt_lists import render_list
+from generator.schema.errors import InputError
 from tests.publications import (
     MODELS,
     _quick,  # noqa: F401 - an autouse fixture
@@ -61,6 +67,17 @@ def changed_answers(model, concept, framing, group, repeat):
     """The same answers but for the second model."""
     found = answers(model, concept, framing, group, repeat)
     return (0.0, 0.0) if model == MODELS[1] else found
+
+
+def with_one_prompt(run, shard, prompt):
+    """Write a shard anew with one prompt in all its rows, and its hash into the manifest."""
+    path, manifest = run / f"receipts/{shard}.parquet", json.loads((run / "manifest.json").read_bytes())
+    table = pq.read_table(path, partitioning=None)
+    column = pa.array([prompt] * table.num_rows, table.schema.field("prompt").type)
+    pq.write_table(table.set_column(table.column_names.index("prompt"), table.schema.field("prompt"), column), path)
+    entry = next(e for e in manifest["shards"] if e["file"] == f"receipts/{shard}.parquet")
+    entry["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    (run / "manifest.json").write_text(json.dumps(manifest))
 
 
 class TestNothingChanged:
@@ -115,6 +132,64 @@ class TestOneShardChanged:
         others = [p for p in after if after[p] == before.get(p) and not p.startswith("runs/first/receipts/sim-beta/")]
         assert len(others) > 200
         assert [path for path in others if now[path] != kept[path]] == []
+
+    def test_nothing_of_another_model_is_made_or_checked(self, site, monkeypatch):
+        content, out = site
+        make_small_run(content, "first", answers=changed_answers, date="2026-11-01")
+        done = []
+
+        def watched(what, function):
+            def note(*arguments, **options):
+                named = [a if isinstance(a, str) else getattr(a, "model", None) for a in arguments]
+                done.append((what, next(n for n in named if n in MODELS)))
+                return function(*arguments, **options)
+
+            return note
+
+        monkeypatch.setattr(parts, "write_receipt_files", watched("files", parts.write_receipt_files))
+        monkeypatch.setattr(publish_tasks, "render_list", lambda e, m: watched("list", lambda n: render_list(e, n))(m))
+        monkeypatch.setattr(shards, "check_rows", watched("checks", shards.check_rows))
+        run_publish(content, out)
+        assert sorted(done) == [(what, MODELS[1]) for what in ("checks", "files", "list")]
+
+    def test_a_shard_that_does_not_match_the_manifest_is_refused_though_it_was_checked(self, site):
+        content, out = site
+        shard = content / "runs/first/receipts/sim-alpha__one.parquet"
+        shard.write_bytes(shard.read_bytes()[:-1] + b"x")
+        with pytest.raises(InputError, match="changed after the run"):
+            run_publish(content, out)
+
+    def test_another_answer_is_checked_though_all_else_is_known(self, site):
+        content, out = site
+        make_small_run(content, "first", answers=changed_answers, date="2026-11-01")
+        with_one_prompt(content / "runs/first", "sim-beta__two", "another prompt")
+        with pytest.raises(InputError, match="column prompt"):
+            run_publish(content, out)
+
+    def test_receipts_of_a_split_shard_are_kept_with_their_parts(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(receipt_files, "SIZE_LIMIT", 60_000)
+        content, out = make_content(tmp_path / "content"), tmp_path / "dist"
+        run_publish(content, out)
+        kept = inodes(out)
+        make_small_run(content, "first", answers=changed_answers, date="2026-11-01")
+        run_publish(content, out)
+        pieces = [p for p in kept if p.startswith("runs/first/data/receipts/sim-alpha__one__")]
+        assert len(pieces) > 2
+        assert [p for p in pieces if inodes(out)[p] != kept[p]] == []
+        assert contents(out) == clean(content, tmp_path)
+
+    def test_a_withdrawn_response_changes_the_files_and_pages_of_its_model_alone(self, site, tmp_path):
+        content, out = site
+        kept = inodes(out)
+        row = pq.read_table(content / "runs/first/receipts/sim-beta__two.parquet", partitioning=None).to_pylist()[0]
+        (content / "redactions.toml").write_text(
+            f'[[redaction]]\nreceipt_id = "{row["receipt_id"]}"\nreason = "asked for"\ndate = "2026-11-02"\n'
+        )
+        run_publish(content, out)
+        assert contents(out) == clean(content, tmp_path)
+        now = inodes(out)
+        files = [f"runs/first/data/receipts/{name}.parquet" for name in ("sim-alpha__one", "sim-beta__two")]
+        assert [now[p] == kept[p] for p in (ONE, TWO, *files)] == [True, False, True, False]
 
 
 class TestWordsAndLooks:

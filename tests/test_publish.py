@@ -16,6 +16,7 @@ import pytest
 import generator.publish as publishing
 from generator import build as building
 from generator import tree as trees
+from generator.parts import Parts
 from generator.publish import Options, publish
 from generator.schema.errors import CheckError, InputError
 from tests import factories
@@ -330,7 +331,7 @@ class TestProcesses:
 
     def test_a_fault_in_a_worker_reaches_the_person(self, base, tmp_path, monkeypatch):
         monkeypatch.setattr(building, "receipt_task", lambda *_: None)
-        monkeypatch.setattr(building, "receipts_key", lambda *_: "key")
+        monkeypatch.setattr(Parts, "receipts_stand", lambda *_: False)
         with pytest.raises(AttributeError):
             publish(Options(out=tmp_path / "dist", content=base / "content", jobs=2, cache=tmp_path / "cache"))
         assert not (tmp_path / "dist").exists()
