@@ -246,7 +246,7 @@ class TestInterrupted:
         assert done.returncode == -signal.SIGKILL
         assert contents(out) == before
         assert trees.building(out).exists()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while True:  # workers of the killed process end with it, and only then is the lock free
             try:
                 run_publish(content, out)
