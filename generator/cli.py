@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import sys
 
@@ -24,6 +25,15 @@ COMMANDS = {
         "Recompute a publication from its receipts and report each mismatch.",
     ),
     "serve": ("generator.commands.serve", "Serve a built site on this machine."),
+}
+
+
+# What a person can do about an error of the system.
+ADVICE: dict[int | None, str] = {
+    errno.ENOSPC: "make room on that disk, then run it again",
+    errno.EDQUOT: "make room within the quota, then run it again",
+    errno.EROFS: "name a place that may be written",
+    errno.EACCES: "change who may read or write it, or name another place",
 }
 
 
@@ -71,6 +81,7 @@ def main() -> None:
     except OSError as error:
         # A disk that is full, a folder that may not be written: the person's to mend, and no fault of the program.
         place = f"{error.filename}: " if error.filename is not None else ""
-        click.echo(f"error: {place}{error.strerror or error}", err=True)
+        advice = f"; {ADVICE[error.errno]}" if error.errno in ADVICE else ""
+        click.echo(f"error: {place}{error.strerror or error}{advice}", err=True)
         sys.exit(InputError.exit_code)
     sys.exit(code if isinstance(code, int) else 0)

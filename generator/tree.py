@@ -21,6 +21,8 @@ from generator.schema.errors import InputError
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_ROOM = 1_000_000  # bytes: a file system with less is the one that ran full
 
 
 @dataclass(frozen=True)
@@ -112,18 +114,27 @@ def locked(out: Path) -> Iterator[None]:
 
     A publish that was killed between the two renames of `swap` is put right first.
     """
-    out.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(out.parent / f".{out.name}.lock", timeout=0)
     try:
+        out.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except Timeout:
-        raise InputError(f"{out}: another publish is writing there; wait for it to end") from None
+        # Where only the kernel makes files, as in /proc, the lock file is said not to be there, again and again.
+        busy = Path(lock.lock_file).exists()
+        why = "another publish is writing there; wait for it to end" if busy else _no_place(out, "no file can be made")
+        raise InputError(f"{out}: {why}") from None
+    except OSError as error:
+        raise InputError(f"{out}: {_no_place(out, error.strerror or str(error))}") from None
     try:
         if _aside(out).is_dir() and not out.exists():
             _aside(out).rename(out)
         yield
     finally:
         lock.release()
+
+
+def _no_place(out: Path, why: str) -> str:
+    return f"{out.absolute().parent} takes no new site: {why}; give a folder that may be written with --out"
 
 
 @contextmanager
@@ -139,8 +150,23 @@ def fresh_tree(out: Path) -> Iterator[Path]:
         yield new
         swap(new, out)
         shutil.rmtree(_aside(out), ignore_errors=True)
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        raise InputError(_full(error, new, out)) from None
     finally:
         shutil.rmtree(new, ignore_errors=True)
+
+
+def _full(error: OSError, new: Path, out: Path) -> str:
+    """Say where a disk ran full; most such errors name no file."""
+    facts = os.statvfs(new)
+    here = facts.f_bavail * facts.f_frsize < _ROOM or (facts.f_files and facts.f_favail == 0)
+    place = error.filename or (new if here else "the cache folder, or the one for temporary files")
+    return (
+        f"{place}: {error.strerror or error} while the new site was made; {out} stays as it was."
+        " Make room there, choose another --out, or publish with --mode folded"
+    )
 
 
 def check_site(out: Path) -> None:
@@ -150,6 +176,8 @@ def check_site(out: Path) -> None:
         raise InputError(f"{out}: {above} is a file; give a folder with --out")
     if out.is_symlink():
         raise InputError(f"{out}: a symbolic link, which the new site would replace; give {out.resolve()} with --out")
+    if out.is_mount():
+        raise InputError(f"{out}: a mount point, which no new site can replace; give a folder below it with --out")
     if out.exists() and not _is_site(out):
         raise InputError(f"{out}: holds files that no publish made; give another folder with --out")
 

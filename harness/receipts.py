@@ -104,6 +104,8 @@ def replace_file(path: Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         half.replace(path)
+    except OSError as error:  # a full disk does not say of itself which file it was
+        raise OSError(error.errno, error.strerror, error.filename or str(path)) from None
     finally:
         half.unlink(missing_ok=True)
 

@@ -80,7 +80,9 @@ class TestExitCodes:
         monkeypatch.setattr(sys, "argv", ["aibiasbench"])
         with pytest.raises(SystemExit):
             cli.main()
-        assert capsys.readouterr().err == "error: dist/index.html: No space left on device\n"
+        assert capsys.readouterr().err == (
+            "error: dist/index.html: No space left on device; make room on that disk, then run it again\n"
+        )
 
     def test_twenty_faults_are_shown_and_the_rest_counted(self):
         text = str(InputError(*[f"fault {i}" for i in range(25)]))

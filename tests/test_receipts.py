@@ -154,6 +154,14 @@ class TestReceiptsWriter:
 
 
 class TestReplaceFile:
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+    def test_a_full_disk_says_which_file_it_was_and_the_old_one_stays(self, tmp_path: Path) -> None:
+        (tmp_path / "f.json").write_text("old")
+        (tmp_path / ".f.json.part").symlink_to("/dev/full")
+        with pytest.raises(OSError, match=r"No space left on device: '.*/f\.json'"):
+            replace_file(tmp_path / "f.json", b"new")
+        assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("f.json", "old")]
+
     def test_a_failed_write_keeps_the_old_file(self, tmp_path: Path) -> None:
         replace_file(tmp_path / "f", b"old")
         with pytest.raises(TypeError):
