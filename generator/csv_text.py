@@ -50,6 +50,17 @@ def csv_bytes(table: pa.Table, columns: Sequence[Column]) -> bytes:
     return b"".join(csv_chunks(table, columns))
 
 
+def csv_within(table: pa.Table, columns: Sequence[Column], limit: int) -> bytes | None:
+    """Return `csv_bytes` of a table, or None as soon as it passes `limit` bytes: memory stays below that."""
+    parts, size = [], 0
+    for chunk in csv_chunks(table, columns):
+        size += len(chunk)
+        if size > limit:
+            return None
+        parts.append(chunk)
+    return b"".join(parts)
+
+
 def csv_chunks(table: pa.Table, columns: Sequence[Column]) -> Iterator[bytes]:
     """Yield the header and then the rows in blocks: the parts of `csv_bytes`, for tables too large to hold twice."""
     expected = [column.name for column in columns]

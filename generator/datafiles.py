@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from generator.csv_text import csv_bytes, csv_columns
+from generator.csv_text import csv_bytes, csv_columns, csv_within
 from generator.schema.columns import Column, arrow_schema
 
 SIZE_LIMIT = 25 * 1024 * 1024  # the smallest cap among the hosts that SPEC 6 has in mind
@@ -95,10 +95,11 @@ def write_table(
     `parquet` is the Parquet form where it exists already (a receipts shard, published as the harness wrote it); it is
     replaced when the table has to be split.
     """
-    csv = csv_bytes(item.rows, item.columns)
-    whole = parquet_bytes(item.rows, item.columns, notes) if parquet is None else parquet
-    if max(len(csv), len(whole)) <= limit:
-        return _write_pair(folder, item, "", (whole, csv))
+    csv = csv_within(item.rows, item.columns, limit)
+    if csv is not None:
+        whole = parquet_bytes(item.rows, item.columns, notes) if parquet is None else parquet
+        if len(whole) <= limit:
+            return _write_pair(folder, item, "", (whole, csv))
     files: list[DataFile] = []
     for part, rows in parts_of(item.rows, item.columns, limit=limit):
         piece = TableFile(item.name, item.description, item.columns, rows, item.table)
@@ -147,7 +148,7 @@ def _numbered(part: str, rows: pa.Table, columns: Sequence[Column], limit: int) 
 
 def _halved(rows: pa.Table, columns: Sequence[Column], limit: int) -> Iterator[pa.Table]:
     """Yield the rows in halves of halves until each fits; a single row is never split, however long."""
-    if rows.num_rows <= 1 or len(csv_bytes(rows, columns)) <= limit:
+    if rows.num_rows <= 1 or csv_within(rows, columns, limit) is not None:
         yield rows
         return
     middle = rows.num_rows // 2

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generator.csv_text import csv_bytes, csv_chunks, csv_columns, unguard
+from generator import csv_text
+from generator.csv_text import csv_bytes, csv_chunks, csv_columns, csv_within, unguard
 from generator.schema.columns import RECEIPT_COLUMNS, RECEIPT_SCHEMA, VOTE_FIELDS, Column, arrow_schema
 from generator.schema.tables import TABLES
 from tests.factories import make_bank, make_receipt, make_rows, make_vote
@@ -118,6 +119,23 @@ class TestReceipts:
         whole = csv_bytes(table, RECEIPT_COLUMNS)
         monkeypatch.setattr("generator.csv_text._BATCH_ROWS", 5)
         assert b"".join(csv_chunks(table, RECEIPT_COLUMNS)) == whole
+
+
+class TestWithin:
+    def test_the_limit_itself_fits_and_one_byte_less_does_not(self, monkeypatch):
+        monkeypatch.setattr(csv_text, "_BATCH_ROWS", 2)
+        table = pa.table({"n": pa.array([1, 22, 333, None, 5], pa.int32())}, schema=arrow_schema((NUMBER,)))
+        whole = csv_bytes(table, (NUMBER,))
+        assert csv_within(table, (NUMBER,), len(whole)) == whole
+        assert csv_within(table, (NUMBER,), len(whole) - 1) is None
+
+    def test_no_more_is_made_than_shows_that_it_is_too_large(self, monkeypatch):
+        monkeypatch.setattr(csv_text, "_BATCH_ROWS", 1)
+        made, cells = [], csv_text._cells
+        monkeypatch.setattr(csv_text, "_cells", lambda *block: made.append(block) or cells(*block))
+        table = pa.table({"n": pa.array(range(1000), pa.int32())}, schema=arrow_schema((NUMBER,)))
+        assert csv_within(table, (NUMBER,), 10) is None
+        assert len(made) < 10
 
 
 class TestColumns:
