@@ -1,8 +1,9 @@
 """The pages of prose: methodology, about, changelog and search, with facts filled in from the run (SPEC 6).
 
-Reads content/pages/*.md and an edition; yields (path below dist/, bytes). A page is a Jinja template between `<<` and
-`>>`, `<%` and `%>` (LaTeX keeps its braces), then Markdown, then the site's frame. An unknown name, a heading that is
-missing or a formula that cannot be read stops the build with the file's name.
+Reads pages/*.md beside the site's site.toml, where it has them, else content/pages/*.md of the project, and an edition;
+yields (path below dist/, bytes). A page is a Jinja template between `<<` and `>>`, `<%` and `%>` (LaTeX keeps its
+braces), then Markdown, then the site's frame. An unknown name, a heading that is missing or a formula that cannot be
+read stops the build with the file's name.
 """
 
 from __future__ import annotations
@@ -81,39 +82,46 @@ def filled(source: str, facts: dict[str, Any], where: str) -> str:
         raise InputError(f"{where}: {error} is no page that prose can link to") from error
 
 
-def _read(file: str) -> str:
-    try:
-        return (CONTENT / file).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(f"content/pages/{file}: not found; every page of prose has its file there") from None
+def _read(file: str, own: Path | None) -> tuple[str, str]:
+    """Return a page's text and where it is from: the site's own folder of pages, or else the project's."""
+    places = [(own / file, f"{own}/{file}")] if own else []
+    for path, where in (*places, (CONTENT / file, f"content/pages/{file}")):
+        if path.is_file():
+            try:
+                return path.read_text(encoding="utf-8"), where
+            except UnicodeDecodeError as error:
+                raise InputError(f"{where}: not UTF-8 at byte {error.start}") from None
+    raise InputError(f"content/pages/{file}: not found; every page of prose has its file there")
 
 
 @functools.cache
-def methodology_title(name: str) -> str:
+def methodology_title(name: str, own: Path | None = None) -> str:
     """Return the title of a methodology page: its first line."""
-    return _read(f"methodology/{name}.md").partition("\n")[0].removeprefix("# ").strip()
+    return _read(f"methodology/{name}.md", own)[0].partition("\n")[0].removeprefix("# ").strip()
 
 
-def _contents(page: str) -> tuple[Entry, ...]:
+def _contents(page: str, own: Path | None) -> tuple[Entry, ...]:
     targets = {name: paths.methodology_page(name) for name in paths.METHODOLOGY}
     return tuple(
-        Entry(methodology_title(name), paths.relative(page, target), target == page) for name, target in targets.items()
+        Entry(methodology_title(name, own), paths.relative(page, target), target == page)
+        for name, target in targets.items()
     )
 
 
-def _converted(file: str, facts: dict[str, Any]) -> Converted:
-    where = f"content/pages/{file}"
-    return convert_page(filled(_read(file), facts, where), where)
+def _converted(file: str, own: Path | None, facts: dict[str, Any]) -> Converted:
+    text, where = _read(file, own)
+    return convert_page(filled(text, facts, where), where)
 
 
 def _render(edition: Edition, page: str, file: str, name: str | None) -> bytes:
     facts = facts_of(edition, page)
     if name == "worked-example":
         facts["worked"] = worked_example(edition, page)
-    prose = _converted(file, facts)
+    own = edition.site.pages
+    prose = _converted(file, own, facts)
     order = paths.METHODOLOGY
     place = order.index(name) if name else -1
-    here = _contents(page) if name else ()
+    here = _contents(page, own) if name else ()
     crumbs: list[tuple[str, str | None]] = [("Leaderboard", "index.html")]
     if name and name != "index":
         crumbs.append(("Methodology", paths.methodology_page()))
@@ -148,7 +156,7 @@ def render_search(edition: Edition) -> bytes:
         scripts=["search.js"],
         wasm=True,
     )
-    return render_page("search.html", context, contents=_contents(paths.SEARCH_PAGE))
+    return render_page("search.html", context, contents=_contents(paths.SEARCH_PAGE, edition.site.pages))
 
 
 def render_prose(edition: Edition) -> Iterator[tuple[str, bytes]]:

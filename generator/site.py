@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
-from pydantic import ValidationError
+from pydantic import PrivateAttr, ValidationError
 
 from generator.redactions import Redactions
 from generator.schema.bank import Frozen, validation_faults
@@ -46,6 +46,12 @@ class Site(Frozen):
     mismatch_url: str = ""
     code_url: str = ""
     data_licence: Licence
+    _folder: Path | None = PrivateAttr(default=None)
+
+    @property
+    def pages(self) -> Path | None:
+        """The folder of the site's own pages of prose, beside its site.toml; None where there is none."""
+        return self._folder / "pages" if self._folder is not None else None
 
 
 @dataclass(frozen=True)
@@ -96,6 +102,7 @@ def read_site(path: Path = SITE_FILE) -> Site:
     """Read `content/site.toml`; raises InputError with every fault of shape or address."""
     try:
         site = Site.model_validate(read_toml(path))
+        site._folder = path.parent
     except FileNotFoundError:
         raise InputError(f"{path}: not found; it names the site's title, contact and data licence") from None
     except ValidationError as error:

@@ -267,6 +267,12 @@ class TestHashes:
         (folder / "note.txt").write_text("A note on the run page.")
         assert run_version(folder) != before
 
+    def test_a_sites_own_page_of_prose_counts(self, tmp_path):
+        (tmp_path / "pages").mkdir()
+        before = incremental.content_version(tmp_path)
+        (tmp_path / "pages" / "about.md").write_text("# About us\n")
+        assert incremental.content_version(tmp_path) != before
+
     def test_the_footprint_counts_files_and_bytes(self, tmp_path):
         (tmp_path / "a" / "b").mkdir(parents=True)
         (tmp_path / "a" / "one").write_bytes(b"123")

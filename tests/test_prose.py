@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import posixpath
 import re
+import shutil
 from html import unescape
 from pathlib import Path
 
@@ -237,3 +239,35 @@ def test_formulas_are_mathml(pages):
 
 def test_titles_come_from_the_files():
     assert methodology_title("agreement") == "Agreement and the gate"
+
+
+class TestOwnPages:
+    """A site's own folder of pages, beside its site.toml."""
+
+    @pytest.fixture
+    def own(self, tmp_path, edition):
+        shutil.copy(ROOT / "content" / "site.toml", tmp_path)
+        (tmp_path / "pages" / "methodology").mkdir(parents=True)
+        return dataclasses.replace(edition, site=read_site(tmp_path / "site.toml")), tmp_path / "pages"
+
+    def test_a_page_that_it_has_is_shown_and_the_others_are_the_projects(self, own, pages):
+        edition, folder = own
+        (folder / "about.md").write_text("# About us\n\nWe are << site.publisher >>'s guests.\n")
+        (folder / "methodology" / "tiers.md").write_text("# Groups of models\n\nOur own words.\n")
+        found = {path: data.decode() for path, data in render_prose(edition)}
+        assert "guests." in found["about.html"]
+        assert "Our own words." in found[paths.methodology_page("tiers")]
+        assert "Groups of models" in found[paths.methodology_page("audit")]
+        assert found["changelog.html"] == pages["changelog.html"]
+
+    def test_an_error_names_the_file_that_it_is_in(self, own):
+        edition, folder = own
+        (folder / "about.md").write_text("# About\n\n<< nobody_knows >>\n")
+        with pytest.raises(InputError, match=rf"^{folder}/about.md: 'nobody_knows' is undefined"):
+            list(render_prose(edition))
+
+    def test_bytes_that_are_no_utf8_are_told(self, own):
+        edition, folder = own
+        (folder / "about.md").write_bytes(b"# \xff")
+        with pytest.raises(InputError, match=rf"^{folder}/about.md: not UTF-8 at byte 2"):
+            list(render_prose(edition))

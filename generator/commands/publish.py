@@ -24,7 +24,11 @@ HOST_NAMES = ("plain", "github-pages", "cloudflare-pages", "netlify", "s3")
 @click.option("--jobs", type=click.IntRange(1), help="Processes to use [default: one a processor].")
 @click.option("--dask", metavar="ADDRESS", help="Render receipts on a Dask cluster: tcp://HOST:PORT.")
 @click.option(
-    "--content", default="content", show_default=True, type=click.Path(path_type=Path), help="Runs and prose."
+    "--content",
+    default="content",
+    show_default=True,
+    type=click.Path(path_type=Path),
+    help="Folder of site.toml, runs/ and pages/; a page of prose that it lacks is the project's own.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
 def command(
