@@ -16,10 +16,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from generator.schema.places import own_folder
+
 FORMAT = 1
 HERE = Path(__file__).resolve().parent
-TEMPLATES = HERE.parent / "site_templates"
-PROSE = HERE.parent / "content" / "pages"
+TEMPLATES = own_folder("site_templates")
+PROSE = own_folder("content") / "pages"
 # Whose version can change what is written.
 LIBRARIES = (
     "altair", "jinja2", "latex2mathml", "markdown-it-py", "markupsafe", "mdit-py-plugins", "numpy", "pagefind",

@@ -21,10 +21,11 @@ from generator.markdown import Converted, Safe, code, convert_page, plain
 from generator.prose_facts import facts_of, restored
 from generator.render import frame, render_page
 from generator.schema.errors import InputError
+from generator.schema.places import own_folder
 from generator.site import Edition
 from generator.worked_example import worked_example
 
-CONTENT = Path(__file__).resolve().parent.parent / "content" / "pages"
+CONTENT = own_folder("content") / "pages"
 # Pages of prose outside the methodology: path below dist/ and file below content/pages.
 OTHER = {"about.html": "about.md", "changelog.html": "changelog.md"}
 

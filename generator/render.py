@@ -31,7 +31,6 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -40,6 +39,7 @@ from markupsafe import Markup, escape
 from generator import paths
 from generator.elements import NULL, SCORE_COLUMNS, TABLE_KEYS, cell, interval, number, score
 from generator.schema.errors import InputError
+from generator.schema.places import own_folder
 from generator.site import Edition, Site
 from generator.untrusted import HIDDEN_POINTS, marked, visible
 
@@ -73,7 +73,7 @@ __all__ = [
     "visible",
 ]
 
-TEMPLATES = Path(__file__).resolve().parent.parent / "site_templates"
+TEMPLATES = own_folder("site_templates")
 STATIC = TEMPLATES / "static"
 
 

@@ -27,10 +27,12 @@ from generator.schema.bank import (
 )
 from generator.schema.canonical import hash_json
 from generator.schema.errors import raise_faults
+from generator.schema.places import own_folder
 from harness.bank_faults import Sourced, bank_faults
 
 T = TypeVar("T", bound=Frozen)
 BANK_FOLDER = Path("content/bank")
+BANK_DEFAULT = f"{BANK_FOLDER}, or the project's own where there is none"
 
 
 class BankEntry(Frozen):
@@ -202,6 +204,11 @@ def _rubric(entry: RubricEntry) -> Rubric:
         "judge_prompt": entry.judge_prompt.strip(),
     }
     return Rubric.model_validate({**content, "sha256": hash_json(content)})
+
+
+def bank_folder() -> Path:
+    """Return the bank that is meant when none is named: that of the working folder, else the project's own."""
+    return BANK_FOLDER if BANK_FOLDER.is_dir() else own_folder("content") / BANK_FOLDER.name
 
 
 def read_bank_folder(folder: Path = BANK_FOLDER) -> Bank:

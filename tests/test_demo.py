@@ -17,7 +17,7 @@ from generator.shards import load_run
 from harness.bank import read_bank_folder
 from harness.commands import audit, judge
 from harness.commands import eval as evaluation
-from harness.commands.demo import start_afresh
+from harness.commands.demo import lend_words, start_afresh
 from harness.demo import FULL, MARK, SMALL, run_toml
 from harness.run_toml import read_plan
 from harness.simulated_profiles import RESPONDENTS
@@ -126,6 +126,17 @@ class TestStartAfresh:
         )
         assert (result.returncode, list(tmp_path.iterdir())) == (2, [])
         assert "to publish from it, name it runs, or add --no-publish" in result.stderr
+
+
+class TestLendWords:
+    def test_a_content_folder_without_words_gets_the_projects_own(self, tmp_path: Path) -> None:
+        lend_words(tmp_path)
+        assert (tmp_path / "site.toml").read_bytes() == (ROOT / "content" / "site.toml").read_bytes()
+
+    def test_an_operators_words_stay(self, tmp_path: Path) -> None:
+        (tmp_path / "site.toml").write_text("title = 'Ours'")
+        lend_words(tmp_path)
+        assert (tmp_path / "site.toml").read_text() == "title = 'Ours'"
 
 
 class TestRunToml:

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from generator.schema.bank import CATEGORIES, FRAMINGS, Bank, Concept, Rendered
 from generator.schema.errors import InputError
-from harness.bank import BANK_FOLDER, read_bank_folder
+from harness.bank import BANK_DEFAULT, bank_folder, read_bank_folder
 from harness.bank_sheet import favourable, render_sheet
 from harness.bank_stats import BankStats, Spread, bank_stats
 
@@ -27,8 +27,8 @@ NEAR, LIKENESS, LEAST_PART = 3, 0.75, 4
 folder_option = click.option(
     "--folder",
     type=click.Path(path_type=Path),
-    default=BANK_FOLDER,
-    show_default=True,
+    default=bank_folder,
+    show_default=BANK_DEFAULT,
     help="The folder that holds bank.toml.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")

@@ -10,13 +10,15 @@ from pathlib import Path
 import click
 
 from generator.schema.errors import InputError
+from generator.schema.places import own_folder
 from harness.audit import AUDIT
-from harness.bank import BANK_FOLDER, read_bank_folder
+from harness.bank import BANK_DEFAULT, bank_folder, read_bank_folder
 from harness.demo import FULL, MARK, SMALL, run_toml
 from harness.receipts import replace_file
 from harness.run_toml import RUN_TOML, RUNS
 
 CACHE = Path(".cache")
+SITE_TOML = "site.toml"
 
 
 @click.command("demo")
@@ -32,10 +34,15 @@ CACHE = Path(".cache")
     help="Where runs live: the runs folder of a content folder.",
 )
 @click.option(
-    "--bank", "bank_folder", type=click.Path(path_type=Path), default=BANK_FOLDER, show_default=True, help="The bank."
+    "--bank",
+    "bank_path",
+    type=click.Path(path_type=Path),
+    default=bank_folder,
+    show_default=BANK_DEFAULT,
+    help="The bank.",
 )
 @click.option("--publish/--no-publish", default=True, help="Build the site at the end.")
-def command(small: bool, out: Path, runs_dir: Path, bank_folder: Path, publish: bool) -> None:
+def command(small: bool, out: Path, runs_dir: Path, bank_path: Path, publish: bool) -> None:
     """Make a full simulated run and publish it: eval, judge, audit with the simulated reviewer, score, publish.
 
     Nothing leaves this machine, and no key is needed. The run's folder is written anew each time; twice gives the same
@@ -46,9 +53,9 @@ def command(small: bool, out: Path, runs_dir: Path, bank_folder: Path, publish: 
     shape = SMALL if small else FULL
     folder, cache = runs_dir / shape.run_id, CACHE / f"{shape.run_id}.sqlite"
     start_afresh(folder, cache)
-    replace_file(folder / RUN_TOML, run_toml(shape, read_bank_folder(bank_folder)).encode())
+    replace_file(folder / RUN_TOML, run_toml(shape, read_bank_folder(bank_path)).encode())
     run, labels = (shape.run_id, "--runs-dir", str(runs_dir)), str(folder / AUDIT / "labels.csv")
-    with_bank = ("--bank", str(bank_folder), "--cache", str(cache))
+    with_bank = ("--bank", str(bank_path), "--cache", str(cache))
     stage("eval", *run, *with_bank)
     stage("judge", *run, *with_bank)
     stage("audit", "sample", *run)
@@ -56,6 +63,7 @@ def command(small: bool, out: Path, runs_dir: Path, bank_folder: Path, publish: 
     stage("audit", "import", shape.run_id, labels, *run[1:])
     stage("score", str(folder))
     if publish:
+        lend_words(runs_dir.parent)
         stage("publish", shape.run_id, "--out", str(out), "--content", str(runs_dir.parent))
 
 
@@ -70,6 +78,12 @@ def start_afresh(folder: Path, cache: Path) -> None:
         shutil.rmtree(folder)
     for path in (cache, *cache.parent.glob(f"{cache.name}-*")):
         path.unlink(missing_ok=True)
+
+
+def lend_words(content: Path) -> None:
+    """Give a content folder the project's own words about the site where it has none, so that it can be published."""
+    if not (content / SITE_TOML).exists():
+        replace_file(content / SITE_TOML, (own_folder("content") / SITE_TOML).read_bytes())
 
 
 def stage(*words: str) -> None:

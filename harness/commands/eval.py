@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from harness.bank import BANK_FOLDER, read_bank_folder
+from harness.bank import BANK_DEFAULT, bank_folder, read_bank_folder
 from harness.budget import RUN_ACCOUNT, caps_of, dollars, picodollars
 from harness.cache import DEFAULT_CACHE
 from harness.evaluate import bank_prompts, chosen, response_calls
@@ -28,10 +28,10 @@ from harness.session import Session, open_session
 @click.option("--runs-dir", type=click.Path(path_type=Path), default=RUNS, show_default=True, help="Where runs live.")
 @click.option(
     "--bank",
-    "bank_folder",
+    "bank_path",
     type=click.Path(path_type=Path),
-    default=BANK_FOLDER,
-    show_default=True,
+    default=bank_folder,
+    show_default=BANK_DEFAULT,
     help="The working bank.",
 )
 @cache_option
@@ -46,7 +46,7 @@ from harness.session import Session, open_session
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def command(
-    run: str, runs_dir: Path, bank_folder: Path, cache: Path | None, models: tuple[str, ...], concepts: tuple[str, ...],
+    run: str, runs_dir: Path, bank_path: Path, cache: Path | None, models: tuple[str, ...], concepts: tuple[str, ...],
     dry_run: bool, settle_lost: float | None, as_json: bool,
 ) -> int:  # fmt: skip
     """Ask every model of RUN (an id in --runs-dir, or a folder) every prompt of the bank, each repeat.
@@ -54,7 +54,7 @@ def command(
     Answers are kept in the cache and never paid twice; the run's ledger holds every attempt. Stop it at any time, and
     run it again to go on. Exit 3 at a spend cap, 130 after Ctrl-C.
     """
-    folder, bank = run_folder(run, runs_dir), read_bank_folder(bank_folder)
+    folder, bank = run_folder(run, runs_dir), read_bank_folder(bank_path)
     answers = chosen_cache(folder, cache)
     if dry_run:
         show_forecast(folder, bank, answers, models=models, concepts=concepts, as_json=as_json)

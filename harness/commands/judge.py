@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from harness.bank import BANK_FOLDER, read_bank_folder
+from harness.bank import BANK_DEFAULT, bank_folder, read_bank_folder
 from harness.budget import RUN_ACCOUNT, caps_of, dollars
 from harness.judging import Judging, judge_session
 from harness.progress import stage_progress
@@ -32,21 +32,26 @@ from harness.session import Session, open_session
 @click.argument("run")
 @click.option("--runs-dir", type=click.Path(path_type=Path), default=RUNS, show_default=True, help="Where runs live.")
 @click.option(
-    "--bank", "bank_folder", type=click.Path(path_type=Path), default=BANK_FOLDER, show_default=True, help="The bank."
+    "--bank",
+    "bank_path",
+    type=click.Path(path_type=Path),
+    default=bank_folder,
+    show_default=BANK_DEFAULT,
+    help="The bank.",
 )
 @cache_option
 @click.option("--partial", is_flag=True, help="Judge the answers that are there; rows not asked yet are absent.")
 @click.option("--dry-run", is_flag=True, help="Say what eval and judge would cost, and ask nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def command(
-    run: str, runs_dir: Path, bank_folder: Path, cache: Path | None, partial: bool, dry_run: bool, as_json: bool
+    run: str, runs_dir: Path, bank_path: Path, cache: Path | None, partial: bool, dry_run: bool, as_json: bool
 ) -> int:
     """Have the panel label every answer of RUN (an id in --runs-dir, or a folder), masked, and write its receipts.
 
     Votes are kept in the cache and never paid twice. Stop it at any time, and run it again to go on; receipts are
     written when every row has its verdict. Exit 3 at a spend cap, 130 after Ctrl-C.
     """
-    folder, bank = run_folder(run, runs_dir), read_bank_folder(bank_folder)
+    folder, bank = run_folder(run, runs_dir), read_bank_folder(bank_path)
     answers = chosen_cache(folder, cache)
     if dry_run:
         show_forecast(folder, bank, answers, models=(), concepts=(), as_json=as_json)
