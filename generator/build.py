@@ -133,11 +133,11 @@ def fitted(editions: list[Edition], options: Options, kept: Mapping[str, Publish
 
 def front_of(editions: list[Edition], kept: Mapping[str, Published], options: Options, plan: Plan) -> Edition:
     """Return the run that the root shows (SPEC 6): the newest publishable live run, else a simulated one."""
-    claims = {e.run_id: (e.run.manifest.kind, e.standing.state, e.run.manifest.date) for e in editions}
-    claims |= {run: (p.manifest.kind, p.standing.state, p.manifest.date) for run, p in kept.items()}
+    claims = {e.run_id: (e.run.manifest, e.standing) for e in editions}
+    claims |= {run: (p.manifest, p.standing) for run, p in kept.items()}
     if not claims:
         raise InputError(f"{options.out}: nothing would be left; a site needs one run at least")
-    chosen = max(claims, key=lambda run: front_key(*claims[run], run))
+    chosen = max(claims, key=lambda run: front_key(*claims[run]))
     own = next((e for e in editions if e.run_id == chosen), None)
     if own is not None:
         return own

@@ -84,9 +84,14 @@ def supersession(manifests: Mapping[str, Manifest]) -> dict[str, str]:
     return {m.supersedes: m.run_id for m in newest if m.supersedes}
 
 
-def front_key(kind: str, state: str, date: str, run_id: str) -> tuple[bool, bool, str, str]:
-    """Order runs by their claim to the root: live before simulated, previews last of their kind, then the newest."""
-    return (kind == "live" and state != "preview", state != "preview", date, run_id)
+def front_key(manifest: Manifest, standing: Standing) -> tuple[bool, bool, str, int, str]:
+    """Order runs by their claim to the root: live before simulated, previews last of their kind, then the newest.
+
+    Of two runs of one day the one with more answers goes first.
+    """
+    public = standing.state != "preview"
+    rows = sum(shard.rows for shard in manifest.shards)
+    return (manifest.kind == "live" and public, public, manifest.date, rows, manifest.run_id)
 
 
 def recovered_folder(out: Path, run_id: str, into: Path) -> Path:

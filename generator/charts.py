@@ -103,8 +103,8 @@ def short_name(name: str, length: int) -> str:
 def _records(lines: Sequence[Line], width: int) -> list[dict[str, Any]]:
     step, above = _STEP[width], width == NARROW
     found = []
-    # One model's band is drawn through; bands of different models stay apart.
-    gap = 0 if len({(line.band_low, line.band_high) for line in lines}) == 1 else 2
+    # One model's band is drawn through; bands of different models stay apart, and so does a name above its line.
+    gap = 0 if width == WIDE and len({(line.band_low, line.band_high) for line in lines}) == 1 else 2
     for place, line in enumerate(lines):
         shape, ink, _ = MARKS.get(line.kind, _CONTROL if line.kind == "control" else _PLAIN)
         center = place * step + step * (0.68 if above else 0.5)
@@ -116,7 +116,7 @@ def _records(lines: Sequence[Line], width: int) -> list[dict[str, Any]]:
                 "ink": ink,
                 "fill": "var(--paper)" if line.kind == "unresolved" else ink,
                 "y": center,
-                "top": place * step + (step * 0.42 if above and gap else gap),
+                "top": place * step + (step * 0.42 if above else gap),
                 "bottom": (place + 1) * step - gap,
                 "note_ink": ink if line.kind in MARKS else "var(--soft)",
                 "label_y": place * step + 11 if above else center,

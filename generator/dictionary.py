@@ -120,7 +120,7 @@ def render_dictionary(edition: Edition, files: Sequence[DataFile]) -> bytes:
         "Data dictionary",
         description=f"Every file and column published for run {edition.run_id}: type, unit, meaning and null.",
         section="data",
-        crumbs=((edition.run_id, paths.run_index(edition.run_id)), ("Data", data), ("Dictionary", None)),
+        crumbs=((f"Run {edition.run_id}", paths.run_index(edition.run_id)), ("Data", data), ("Dictionary", None)),
     )
     return render_page(
         "dictionary.html",

@@ -154,8 +154,8 @@ def render_explorer(edition: Edition) -> Iterator[tuple[str, bytes]]:
     page, (json_path, bin_path) = paths.explorer_page(run_id), index_paths(run_id)
     rows = [model_rows(edition, model) for model in edition.run.models]
     outcomes, data = packed(rows, edition.run.layout.size)
-    yield json_path, canonical_json(_index(edition, outcomes, data)) + b"\n"
-    yield bin_path, data
+    files = {json_path: canonical_json(_index(edition, outcomes, data)) + b"\n", bin_path: data}
+    yield from files.items()
     context = frame(
         edition,
         page,
@@ -175,6 +175,8 @@ def render_explorer(edition: Edition) -> Iterator[tuple[str, bytes]]:
         "statuses": STATUSES,
         "total": sum(len(m.outcomes) for m in rows),
         "judges": {m.model: 2 if m.panel.tiebreak is None else 3 for m in edition.run.manifest.models},
+        # With their hashes, so that a browser never joins a stored copy of one with a newer copy of the other.
+        "index_files": [f"{context['link'](path)}?{sha256_hex(body)[:12]}" for path, body in files.items()],
         "sums": context["link"](paths.data_file(run_id, "SHA256SUMS")),
     }
     yield page, render_page("explorer.html", context, **values)

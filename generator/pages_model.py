@@ -157,6 +157,12 @@ def summary(view: View, model: str) -> str:
     return f"{first} {plural(open_, 'attribute')} unresolved, which is not the same as clean."
 
 
+def _opened(view: View, model: str) -> list[str]:
+    """Return the attributes whose lean a reader wants to see at once: those with evidence, or else the first."""
+    found = [a.id for a in view.demographic if view.evidence(model, a.id) in FOUND]
+    return found or [a.id for a in view.demographic[:1]]
+
+
 FOUND = {"flagged": "Flagged", "suggestive": "Suggestive"}
 
 
@@ -259,6 +265,7 @@ def render_model(view: View, model: str, lean_domain: Domain) -> bytes:
         controls=[_part(view, model, a, lean_domain) for a in view.controls],
         whole=_whole(view, model),
         edge=view.edge(model),
+        opened=_opened(view, model),
         lean_domain=lean_domain,
         lean_span=lean_domain.high,
         moved=[r for r in results if r.mean][:MOVED],

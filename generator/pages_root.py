@@ -81,7 +81,7 @@ def _section(card: RunCard) -> str:
 
 def render_runs(front: Edition, cards: Sequence[RunCard], removed: Sequence[str] = ()) -> bytes:
     """Render the list of all runs, newest first, previews with their reasons."""
-    newest = sorted(cards, key=lambda card: (card.date, card.run_id), reverse=True)
+    newest = sorted(cards, key=lambda card: (card.date, card.rows, card.run_id), reverse=True)
     sections = [(name, text, [card for card in newest if _section(card) == name]) for name, text in _SECTIONS]
     context = frame(
         front,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -144,6 +144,18 @@ def shared_params(view: View) -> dict[str, Any]:
     return {k: v for k, v in given[0].items() if all(k in other and other[k] == v for other in given)}
 
 
+def own_params(view: View, shared: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return each model's parameters beyond the shared ones; the name that it was asked under has its own column."""
+    return {
+        entry.model: {
+            key: value
+            for key, value in entry.params.items()
+            if key not in shared and (key, value) != ("api_model", entry.api_model)
+        }
+        for entry in view.manifest.models
+    }
+
+
 def render_run(view: View, page: str) -> bytes:
     """Render the run page."""
     manifest = view.manifest
@@ -162,6 +174,7 @@ def render_run(view: View, page: str) -> bytes:
         section="run",
         crumbs=[("Leaderboard", paths.run_index(view.run_id)), ("This run", None)],
     )
+    shared = shared_params(view)
     return render_page(
         "run.html",
         context,
@@ -171,7 +184,8 @@ def render_run(view: View, page: str) -> bytes:
         counts=counts,
         total=total,
         absent=[(model, count) for model, count in sorted(view.edition.run.absent.items()) if count],
-        shared=shared_params(view),
+        shared=shared,
+        own=own_params(view, shared),
         models=[manifest.model(model) for model in view.models],
         shards=sorted(manifest.shards, key=lambda shard: shard.model.encode()),
     )

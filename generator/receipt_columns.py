@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from generator.bulk import Column, Html, Ints, Nested, Text, escaped, list_offsets, plain
 from generator.receipt_text import NO_LABEL, NO_RESPONSE, matches_text, value_text, vote_text, why
-from generator.render import HIDDEN_POINTS, visible
+from generator.render import HIDDEN_POINTS, breakable, visible
 from generator.schema.bank import Bank
 
 # Plain columns that repeat within a shard: read as dictionaries, escaped once per distinct value.
@@ -166,6 +166,7 @@ def row_columns(table: pa.Table, bank: Bank) -> dict[str, Column]:
     columns: dict[str, Column] = {name: Text(array) for name, array in names.items()}
     values = plain(table["value"]).dictionary_encode(null_encoding="encode")
     return columns | {
+        "shown": Html(mapped(names["concept"], breakable)),
         "anchor": Text(pc.binary_join_element_wise(framing, group, repeat, ".")),
         "group_label": Text(group_labels(names["attribute"], names["group"], bank)),
         "attribute_label": Text(mapped(names["attribute"], lambda a: bank.attribute[a].label)),

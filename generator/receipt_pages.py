@@ -116,19 +116,19 @@ def _context(edition: Edition, model: str, page: str, title: str, *last: tuple[s
 
 def row_context(edition: Edition, model: str) -> dict[str, Any]:
     """Return what a row page's template needs besides `row`; titles and addresses hold markers of the row's columns."""
-    concept, anchor = hole("row", "concept"), hole("row", "anchor")
+    concept, shown, anchor = hole("row", "concept"), hole("row", "shown"), hole("row", "anchor")
     page = paths.set_page(edition.run_id, model, concept).removesuffix("index.html") + f"{anchor}.html"
     title = f"{model}, {concept}, {anchor}"
     return _context(
-        edition, model, page, title, (concept, paths.set_page(edition.run_id, model, concept)), (anchor, None)
+        edition, model, page, title, (shown, paths.set_page(edition.run_id, model, concept)), (anchor, None)
     )
 
 
 def set_context(edition: Edition, model: str) -> dict[str, Any]:
     """Return what a set page's template needs besides `row`."""
-    concept = hole("row", "concept")
+    concept, shown = hole("row", "concept"), hole("row", "shown")
     return _context(
-        edition, model, paths.set_page(edition.run_id, model, concept), f"{model}, {concept}", (concept, None)
+        edition, model, paths.set_page(edition.run_id, model, concept), f"{model}, {concept}", (shown, None)
     )
 
 

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from generator.bulk import Column, Html, Ints, Nested, Text, plain
 from generator.receipt_columns import mapped
 from generator.receipt_text import FRAMING_LABELS
+from generator.render import breakable
 
 CURRENT = ' aria-current="page"'
 
@@ -108,7 +109,9 @@ def set_columns(columns: Mapping[str, Column], places: Places, numbers: Numbers)
     framings["framing_label"] = Text(pa.array([FRAMING_LABELS.get(f, f) for _, f in framing_keys], pa.string()))
     framings["groups"] = Nested(_inner(places.group_starts, places.framing_starts, len(group_keys)), groups)
     sets = taken(
-        columns, places.set_starts, ("concept", "attribute", "attribute_label", "category", "rubric", "favours")
+        columns,
+        places.set_starts,
+        ("concept", "shown", "attribute", "attribute_label", "category", "rubric", "favours"),
     )
     sets["framings"] = Nested(_inner(places.framing_starts, places.set_starts, len(framing_keys)), framings)
     edges = [*places.set_starts.tolist(), places.rows]
@@ -124,7 +127,13 @@ def _links(concepts: list[list[str]]) -> Nested:
     offsets = np.cumsum([0, *(len(c) for c in concepts)]).astype(np.int32)
     names = [name for found in concepts for name in found]
     hrefs = [f"../{name}/index.html" for name in names]
-    return Nested(offsets, {"name": Text(pa.array(names, pa.string())), "href": Text(pa.array(hrefs, pa.string()))})
+    return Nested(
+        offsets,
+        {
+            "name": Html(pa.array([breakable(name) for name in names], pa.string())),
+            "href": Text(pa.array(hrefs, pa.string())),
+        },
+    )
 
 
 def row_page_columns(table: pa.Table, columns: Mapping[str, Column], places: Places) -> dict[str, Column]:

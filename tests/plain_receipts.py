@@ -12,7 +12,7 @@ from generator import paths
 from generator.bulk import plain_environment
 from generator.receipt_pages import model_numbers, row_context, set_context
 from generator.receipt_text import FRAMING_LABELS, NO_LABEL, NO_RESPONSE, matches_text, value_text, vote_text, why
-from generator.render import environment, visible
+from generator.render import breakable, environment, visible
 from generator.shards import read_shard
 from generator.site import Edition
 
@@ -58,6 +58,7 @@ def row_view(row: dict[str, Any], edition: Edition) -> dict[str, Any]:
         "group_label": next(g.label for g in attribute.groups if g.id == row["group"]),
         "attribute_label": attribute.label,
         "repeat": str(row["repeat"]),
+        "shown": breakable(row["concept"]),
         "prompt": marked(row["prompt"], [(row["swap_start"], row["swap_end"])], "swap"),
         "response": absent if response is None else marked(response, spans, "mask"),
         "votes": [vote_view(v) for v in row["votes"]],
@@ -122,8 +123,8 @@ def plain_pages(edition: Edition, model: str) -> Iterator[tuple[str, bytes]]:
     concepts = [s[0]["concept"] for s in sets]
     for i, found in enumerate(sets):
         links = {
-            "previous": [{"name": c, "href": f"../{c}/index.html"} for c in concepts[max(0, i - 1) : i]],
-            "following": [{"name": c, "href": f"../{c}/index.html"} for c in concepts[i + 1 : i + 2]],
+            "previous": [{"name": breakable(c), "href": f"../{c}/index.html"} for c in concepts[max(0, i - 1) : i]],
+            "following": [{"name": breakable(c), "href": f"../{c}/index.html"} for c in concepts[i + 1 : i + 2]],
         }
         row = {**set_view(found, edition, model), **links}
         text = env.get_template("set.html").render({**set_context(edition, model), "row": row})
@@ -147,7 +148,7 @@ def plain_pages(edition: Edition, model: str) -> Iterator[tuple[str, bytes]]:
 
 def _filled(text: str, row: dict[str, Any]) -> str:
     """Put the row's names where the frame's title and addresses hold markers."""
-    for name in ("concept", "anchor"):
+    for name in ("concept", "shown", "anchor"):
         text = text.replace(f"\x1frow.{name}\x1f", row[name])
     return text
 

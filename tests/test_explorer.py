@@ -11,6 +11,7 @@ import pytest
 
 from generator import paths
 from generator.explorer import FLAGS, index_paths, model_rows, packed, render_explorer
+from generator.render import breakable
 from generator.schema.canonical import sha256_hex
 from generator.scores import score_run
 from generator.shards import load_run, read_shard
@@ -136,6 +137,6 @@ class TestFiles:
     def test_the_page_lists_every_model_with_its_counts(self, edition, files):
         page = files[paths.explorer_page(edition.run_id)].decode()
         for model in MODELS:
-            assert f'href="{model}/index.html">{model}</a>' in page
+            assert f'href="{model}/index.html">{breakable(model)}</a>' in page
         assert "2 judges" in page
         assert "3 judges" in page

@@ -8,7 +8,7 @@
   const note = document.getElementById("explorer-note");
   const form = document.getElementById("explorer-form");
   const status = document.getElementById("explorer-status");
-  const body = document.querySelector("#explorer-table tbody");
+  let body = document.querySelector("#explorer-table tbody");
   const element = (name) => form.elements.namedItem(name);
 
   if (location.protocol === "file:") {
@@ -25,7 +25,7 @@
     const plan = {
       attribute: new Uint16Array(size), category: new Uint16Array(size), concept: new Uint16Array(size),
       group: new Uint16Array(size), framing: new Uint16Array(size), repeat: new Uint16Array(size),
-      names: { attribute: [], category: [], concept: [], group: [], framing: [] }, of: { concept: [], group: [] },
+      names: { attribute: [], category: [], concept: [], group: [], framing: [] },
       place: new Map(),
     };
     const code = (kind, name) => {
@@ -36,11 +36,9 @@
     index.attributes.forEach((attribute, a) => {
       plan.names.attribute.push(attribute.id);
       const groups = attribute.groups.map((group) => plan.names.group.push(`${attribute.id}.${group.id}`) - 1);
-      for (const group of groups) plan.of.group[group] = a;
       for (const concept of attribute.concepts) {
         const c = plan.names.concept.push(concept.id) - 1;
         const category = code("category", concept.category);
-        plan.of.concept[c] = a;
         plan.place.set(concept.id, place);
         for (const framing of attribute.framings.map((name) => code("framing", name))) {
           for (const group of groups) {
@@ -74,7 +72,7 @@
 
   let index, plan, columns, statusNames, labelNames, statusOf, labelOf;
   let page = 0;
-  let found = [];
+  const choices = {}; // of each select: { option, label, code }
   let texts = null; // responses of one model: { model, text: string[] by place, lower: string[] by place }
   let turn = 0;
 
@@ -99,76 +97,106 @@
     history[push ? "pushState" : "replaceState"](null, "", target);
   }
 
-  // ---- Filtering: one pass over all rows. A row that fails exactly one filter still counts for that filter's own choices.
+  // ---- Filtering. A row that fails exactly one filter still counts for that filter's own choices. What a place of the
+  // plan decides is decided once for all models, and counted once at the end.
+
+  const IN_PLAN = ["attribute", "category", "concept", "group", "framing"];
 
   function wanted() {
-    const code = (names, value) => (value ? names.indexOf(value) : -1);
-    const names = { model: index.models.map((m) => m.id), ...plan.names, status: statusNames, label: labelNames };
-    const codes = SELECTS.map((name) => code(names[name], element(name).value));
-    const flags = index.flags.reduce((bits, name, i) => bits | (element(name).checked ? 1 << i : 0), 0);
-    return { codes, flags, contested: element("contested").checked };
+    const code = (names, name) => (element(name).value ? names.indexOf(element(name).value) : -1);
+    return {
+      model: code(index.models.map((m) => m.id), "model"),
+      plan: IN_PLAN.map((name) => code(plan.names[name], name)),
+      status: code(statusNames, "status"),
+      label: code(labelNames, "label"),
+      flags: index.flags.reduce((bits, name, i) => bits | (element(name).checked ? 1 << i : 0), 0),
+      contested: element("contested").checked,
+    };
   }
 
-  function filterRows(hits) {
-    const { codes, flags, contested } = wanted();
+  /** For each place of the plan how many of the plan's own filters it fails, and the last of those. */
+  function placesFor(codes, hits) {
+    const fails = new Uint8Array(index.size);
+    const which = new Uint8Array(index.size);
+    codes.forEach((code, k) => {
+      if (code < 0) return;
+      const own = plan[IN_PLAN[k]];
+      for (let p = 0; p < fails.length; p++) if (own[p] !== code) { fails[p]++; which[p] = k; }
+    });
+    if (hits) for (let p = 0; p < fails.length; p++) if (!hits.has(p)) fails[p] = 2;
+    return { fails, which };
+  }
+
+  /** Find rows in their order, `limit` of them at most; only a scan without a limit has counted every choice. */
+  function scan(want, hits, limit) {
     const size = index.size;
-    const counts = [index.models, ...["attribute", "category", "concept", "group", "framing"].map((k) => plan.names[k]),
-      statusNames, labelNames].map((names) => new Uint32Array(names.length));
-    const boxes = new Uint32Array(index.flags.length + 1);
+    const { fails, which } = placesFor(want.plan, hits);
+    const rows = [];
+    const n = { passed: new Uint32Array(size), nearly: new Uint32Array(size), model: new Uint32Array(columns.length),
+      status: new Uint32Array(statusNames.length), label: new Uint32Array(labelNames.length),
+      flags: new Uint32Array(1 << index.flags.length), contested: 0 };
     const isContested = statusNames.indexOf("contested");
-    const row = new Int32Array(SELECTS.length);
-    found = [];
     for (let m = 0; m < columns.length; m++) {
-      const { outcome, flags: marks } = columns[m];
+      const { outcome, flags } = columns[m];
+      const other = want.model >= 0 && want.model !== m ? 1 : 0;
       for (let p = 0; p < size; p++) {
         const o = outcome[p];
-        if (o === 0) continue;
-        if (hits && !hits.has(p)) continue;
-        row[0] = m;
-        row[1] = plan.attribute[p];
-        row[2] = plan.category[p];
-        row[3] = plan.concept[p];
-        row[4] = plan.group[p];
-        row[5] = plan.framing[p];
-        row[6] = statusOf[o];
-        row[7] = labelOf[o];
-        let failed = -1;
-        let fails = 0;
-        for (let k = 0; k < codes.length && fails < 2; k++) {
-          if (codes[k] >= 0 && codes[k] !== row[k]) { failed = k; fails++; }
-        }
-        const flagged = (marks[p] & flags) === flags && (!contested || row[6] === isContested);
-        if (fails > 1 || !flagged) continue;
-        if (fails === 1) { if (row[failed] >= 0) counts[failed][row[failed]]++; continue; }
-        for (let k = 0; k < codes.length; k++) if (row[k] >= 0) counts[k][row[k]]++;
-        for (let k = 0; k < index.flags.length; k++) if (marks[p] & (1 << k)) boxes[k]++;
-        if (row[6] === isContested) boxes[index.flags.length]++;
-        found.push(m * size + p);
+        if (o === 0 || fails[p] + other > 1) continue;
+        const s = statusOf[o];
+        const l = labelOf[o];
+        const badStatus = want.status >= 0 && want.status !== s ? 1 : 0;
+        const badLabel = want.label >= 0 && want.label !== l ? 1 : 0;
+        const bad = fails[p] + other + badStatus + badLabel;
+        if (bad > 1 || (flags[p] & want.flags) !== want.flags || (want.contested && s !== isContested)) continue;
+        if (bad === 0) {
+          rows.push(m * size + p);
+          if (rows.length === limit) return { rows, which, n };
+          n.passed[p]++;
+          n.flags[flags[p]]++;
+          if (s === isContested) n.contested++;
+        } else if (fails[p]) n.nearly[p]++;
+        if (bad === other) n.model[m]++;
+        if (bad === badStatus) n.status[s]++;
+        if (bad === badLabel && l >= 0) n.label[l]++;
       }
     }
-    return { counts, boxes };
+    return { rows, which, n };
   }
 
-  function showCounts({ counts, boxes }) {
-    SELECTS.forEach((name, k) => {
-      for (const option of element(name).options) {
-        if (!option.value) continue;
-        const n = counts[k][Number(option.dataset.code)];
-        option.textContent = `${option.dataset.label} (${n.toLocaleString("en")})`;
-      }
+  /** What stands behind each choice and each box, from a whole scan. */
+  function countsOf({ which, n }) {
+    const counts = { model: n.model, status: n.status, label: n.label };
+    IN_PLAN.forEach((name, k) => {
+      const own = new Uint32Array(plan.names[name].length);
+      for (let p = 0; p < index.size; p++) own[plan[name][p]] += n.passed[p] + (which[p] === k ? n.nearly[p] : 0);
+      counts[name] = own;
     });
+    const boxes = index.flags.map((_, k) => n.flags.reduce((sum, count, bits) => sum + (bits & (1 << k) ? count : 0), 0));
+    return { counts, boxes: [...boxes, n.contested] };
+  }
+
+  /** Thousands apart. The browser's own formatter takes longer to load than all rows to filter. */
+  const whole = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, ",");
+
+  function showCounts({ counts, boxes }) {
+    for (const name of SELECTS) {
+      for (const choice of choices[name]) {
+        choice.option.text = `${choice.label} (${whole(counts[name][choice.code])})`;
+      }
+    }
+    [...index.flags, "contested"].forEach((name, k) => {
+      form.querySelector(`[data-count="${name}"]`).textContent = `(${whole(boxes[k])})`;
+    });
+  }
+
+  /** Only concepts and groups of the chosen attribute can be chosen. */
+  function narrowChoices() {
     const attribute = element("attribute").value;
     for (const name of ["concept", "group"]) {
-      for (const option of element(name).querySelectorAll("option[data-code]")) {
-        option.hidden = attribute !== "" && plan.names.attribute[plan.of[name][option.dataset.code]] !== attribute;
-      }
       for (const set of element(name).querySelectorAll("optgroup")) {
         set.hidden = attribute !== "" && set.dataset.attribute !== attribute;
       }
     }
-    [...index.flags, "contested"].forEach((name, k) => {
-      form.querySelector(`[data-count="${name}"]`).textContent = `(${boxes[k].toLocaleString("en")})`;
-    });
   }
 
   // ---- Responses: the published shard of one model, read in the browser.
@@ -245,8 +273,7 @@
       : `[U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}]`));
   }
 
-  function excerptRow(place, at, length) {
-    const row = body.insertRow();
+  function excerptRow(row, place, at, length) {
     row.className = "excerpt";
     const inside = row.insertCell();
     inside.colSpan = 10;
@@ -265,7 +292,12 @@
     inside.append(visible(rest), at + length + 120 < text.length ? " …" : "");
   }
 
-  function drawRow(code, hits, length) {
+  /** Ids may wrap after an underscore, and are copied without a trace of it. */
+  function breakable(made, id) {
+    id.split(/(?<=_)/).forEach((part, i) => made.append(...(i ? [document.createElement("wbr"), part] : [part])));
+  }
+
+  function rowsOf(code, hits, length) {
     const m = Math.floor(code / index.size);
     const p = code % index.size;
     const outcome = index.outcomes[columns[m].outcome[p] - 1];
@@ -273,10 +305,10 @@
     const framing = plan.names.framing[plan.framing[p]];
     const attribute = index.attributes[plan.attribute[p]];
     const group = attribute.groups.find((g) => `${attribute.id}.${g.id}` === plan.names.group[plan.group[p]]);
-    const row = body.insertRow();
+    const row = document.createElement("tr");
     const link = document.createElement("a");
     link.href = `${index.models[m].id}/${concept}/index.html#${framing}.${group.id}.${plan.repeat[p]}`;
-    link.textContent = concept;
+    breakable(link, concept);
     const head = document.createElement("th");
     head.scope = "row";
     head.append(link);
@@ -290,7 +322,10 @@
     cell(row, outcome.value === null ? "–" : String(outcome.value), "n");
     cell(row, outcome.status);
     cell(row, marksOf(m, p).join(", "));
-    if (hits) excerptRow(p, hits.get(p), length);
+    if (!hits) return [row];
+    const excerpt = document.createElement("tr");
+    excerptRow(excerpt, p, hits.get(p), length);
+    return [row, excerpt];
   }
 
   const WORDS = { disagree: "judges disagree", leak: "mask leak", truncated: "cut", mismatch: "verdict mismatch",
@@ -300,16 +335,23 @@
     return index.flags.filter((_, k) => columns[m].flags[p] & (1 << k)).map((name) => WORDS[name]);
   }
 
-  function draw(hits, length) {
-    const pages = Math.max(1, Math.ceil(found.length / PAGE_ROWS));
-    page = Math.min(page, pages - 1);
-    body.replaceChildren();
-    for (const code of found.slice(page * PAGE_ROWS, (page + 1) * PAGE_ROWS)) drawRow(code, hits, length);
-    say(found.length === 1 ? "1 row" : `${found.length.toLocaleString("en")} rows`);
-    document.getElementById("explorer-page").textContent = `Page ${page + 1} of ${pages.toLocaleString("en")}`;
+  function draw(rows, hits, length) {
+    const shown = document.createElement("tbody");
+    for (const code of rows.slice(page * PAGE_ROWS, (page + 1) * PAGE_ROWS)) shown.append(...rowsOf(code, hits, length));
+    body.replaceWith(shown);
+    body = shown;
+  }
+
+  function sayFound(count) {
+    const pages = Math.max(1, Math.ceil(count / PAGE_ROWS));
+    say(count === 1 ? "1 row" : `${whole(count)} rows`);
+    document.getElementById("explorer-page").textContent = `Page ${page + 1} of ${whole(pages)}`;
     document.getElementById("explorer-back").disabled = page === 0;
     document.getElementById("explorer-next").disabled = page + 1 >= pages;
   }
+
+  /** Let the browser paint what is drawn before the rest is counted. */
+  const painted = () => new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); setTimeout(done, 100); });
 
   async function refresh() {
     const mine = ++turn;
@@ -323,39 +365,47 @@
       return;
     }
     if (mine !== turn) return;
-    showCounts(filterRows(hits));
-    draw(hits, text.length);
+    const want = wanted();
+    const first = scan(want, hits, (page + 1) * PAGE_ROWS).rows;
+    page = Math.min(page, Math.max(0, Math.ceil(first.length / PAGE_ROWS) - 1));
+    draw(first, hits, text.length);
+    await painted();
+    if (mine !== turn) return;
+    const all = scan(want, hits, Infinity);
+    sayFound(all.rows.length);
+    showCounts(countsOf(all));
+    narrowChoices();
   }
 
   // ---- Start.
 
-  function option(text, value, code) {
-    const made = new Option(text, value);
-    made.dataset.code = code;
-    made.dataset.label = text;
-    return made;
+  function fillSelect(name, items, into = element(name)) {
+    const made = items.map(({ text, value, code }) => ({ option: new Option(text, value), label: text, code }));
+    into.append(...made.map((choice) => choice.option));
+    choices[name] = [...(choices[name] || []), ...made];
   }
 
   function fillSelects() {
-    index.models.forEach((m, i) => element("model").append(option(`${m.id}, ${m.judges} judges`, m.id, i)));
-    index.attributes.forEach((a, i) => element("attribute").append(option(a.label, a.id, i)));
-    for (const name of ["category", "framing"]) {
-      plan.names[name].forEach((id, i) => element(name).append(option(id, id, i)));
-    }
-    for (const name of ["concept", "group"]) {
-      index.attributes.forEach((attribute) => {
+    const plainly = (id, code) => ({ text: id, value: id, code });
+    fillSelect("model", index.models.map((m, code) => ({ text: `${m.id}, ${m.judges} judges`, value: m.id, code })));
+    fillSelect("attribute", index.attributes.map((a, code) => ({ text: a.label, value: a.id, code })));
+    for (const name of ["category", "framing"]) fillSelect(name, plan.names[name].map(plainly));
+    fillSelect("status", statusNames.map(plainly));
+    fillSelect("label", labelNames.map(plainly));
+    let concept = 0;
+    let group = 0;
+    for (const attribute of index.attributes) {
+      const [concepts, groups] = ["concept", "group"].map((name) => {
         const set = document.createElement("optgroup");
         set.label = attribute.label;
         set.dataset.attribute = attribute.id;
-        for (const item of name === "concept" ? attribute.concepts : attribute.groups) {
-          const id = name === "concept" ? item.id : `${attribute.id}.${item.id}`;
-          set.append(option(item.label || item.id, id, plan.names[name].indexOf(id)));
-        }
         element(name).append(set);
+        return set;
       });
+      fillSelect("concept", attribute.concepts.map((c) => ({ text: c.id, value: c.id, code: concept++ })), concepts);
+      fillSelect("group", attribute.groups.map((g) => (
+        { text: g.label, value: `${attribute.id}.${g.id}`, code: group++ })), groups);
     }
-    statusNames.forEach((id, i) => element("status").append(option(id, id, i)));
-    labelNames.forEach((id, i) => element("label").append(option(id, id, i)));
   }
 
   function listen() {
@@ -375,10 +425,11 @@
   }
 
   async function start() {
-    index = await (await fetchFile(root.dataset.index)).json();
-    const rows = await fetchFile(`${root.dataset.rows}?${index.sha256.slice(0, 12)}`);
+    // Both at once; their addresses hold their hashes, so that they belong to each other.
+    const files = [root.dataset.index, root.dataset.rows].map(fetchFile);
+    index = await (await files[0]).json();
     plan = planOf(index);
-    columns = columnsOf(index, await rows.arrayBuffer());
+    columns = columnsOf(index, await (await files[1]).arrayBuffer());
     statusNames = [...new Set(index.outcomes.map((o) => o.status))];
     labelNames = [...new Set(index.outcomes.map((o) => o.label).filter((label) => label !== null))];
     statusOf = [-1, ...index.outcomes.map((o) => statusNames.indexOf(o.status))];
