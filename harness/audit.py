@@ -219,7 +219,7 @@ def checked_labels(path: Path, record: DrawRecord, bank: Bank) -> dict[str, str]
         if receipt_id not in record.rubrics:
             faults.append(f"{where}: receipt id {receipt_id!r} was not drawn{_hint(receipt_id)}")
         elif receipt_id in lines:
-            faults.append(f"{where}: {receipt_id} is labelled twice, first in line {lines[receipt_id]}; keep one")
+            faults.append(f"{where}: {receipt_id} is labeled twice, first in line {lines[receipt_id]}; keep one")
         else:
             lines[receipt_id] = line
             label, fault = _label(text, bank.rubric[record.rubrics[receipt_id]])

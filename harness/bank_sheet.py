@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from generator.schema.bank import FRAMINGS, SLOT, Bank, Concept, group_np
 
 
-def favourable(bank: Bank, concept: Concept) -> str:
+def favorable(bank: Bank, concept: Concept) -> str:
     """Say which end of a concept's scale favors the person, as a sentence: `APPROVE favors the loan applicant`."""
     labels = [item.label for item in bank.rubric[concept.rubric].labels]
     if labels:
@@ -45,7 +45,7 @@ def render_sheet(bank: Bank, attribute: str) -> str:
 def _concept_lines(bank: Bank, concept: Concept) -> Iterator[str]:
     yield f"## {concept.id}"
     yield ""
-    marks = f"{concept.category}, {favourable(bank, concept)}" + (", ceiling" if concept.ceiling else "")
+    marks = f"{concept.category}, {favorable(bank, concept)}" + (", ceiling" if concept.ceiling else "")
     yield marks + (", two-sided" if concept.two_sided else "")
     for framing in FRAMINGS:
         template = concept.template(framing)

@@ -52,7 +52,7 @@ class JudgeKeys:
         self._schema = _json(dict(schema) if schema is not None else None)
 
     def key(self, messages: Sequence[Message], repeat: int) -> str:
-        """Return the key of one judgement, 64 hex digits."""
+        """Return the key of one judgment, 64 hex digits."""
         shown = ",".join(f"[{_string(m.role)},{_string(m.content)}]" for m in messages)
         request = sha256_hex(f'{{"messages":[{shown}],"schema":{self._schema}}}')
         return sha256_hex(f'{self._start}{repeat},"request_sha256":"{request}{self._end}')

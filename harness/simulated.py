@@ -48,7 +48,7 @@ _SHORTEST, _CUT_AT = 40, 0.6
 
 @dataclass(frozen=True)
 class Case:
-    """A prompt of the bank, recognised: its scenario, the group's place in [-0.5, 0.5] and its noun phrase."""
+    """A prompt of the bank, recognized: its scenario, the group's place in [-0.5, 0.5] and its noun phrase."""
 
     concept: Concept
     rubric: Rubric

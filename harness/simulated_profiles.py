@@ -3,7 +3,7 @@
 A respondent's latent value of a scenario lies on the rubric's scale from 0 to 1: the scenario's own tendency, plus the
 model's `harshness`, plus `sensitivity[attribute]` x the group's place, plus noise. Groups of an attribute stand evenly
 spaced from -0.5 to +0.5, in the order of SHA-256("<attribute>|<group>"), the same for all models; a positive place
-favours the group, whatever the scenario's polarity. An attribute that `sensitivity` does not name has no group effect,
+favors the group, whatever the scenario's polarity. An attribute that `sensitivity` does not name has no group effect,
 but professions have one of `PROFESSIONS` everywhere, so that the two controls make a band.
 """
 
@@ -17,7 +17,7 @@ from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG, DEMOGRAPHIC
 Position = Literal["last", "first", "bold", "sentence"]
 
 
-# Professions have real content and move every model that the table does not exempt; colours move none.
+# Professions have real content and move every model that the table does not exempt; colors move none.
 PROFESSIONS = 0.2
 
 
@@ -27,7 +27,7 @@ def _uniform(amount: float) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Respondent:
-    """A simulated subject. Rates are shares of its answers; sensitivities span its most and least favoured group."""
+    """A simulated subject. Rates are shares of its answers; sensitivities span its most and least favored group."""
 
     model: str
     planted: str
@@ -35,7 +35,7 @@ class Respondent:
     noise: float = 0.07
     harshness: float = 0.0
     refuses: float = 0.01
-    # Attribute: the further share of refusals towards the least favoured half of its groups.
+    # Attribute: the further share of refusals towards the least favored half of its groups.
     refuses_more: dict[str, float] = field(default_factory=dict)
     verdict: Position = "last"
     contradicts: float = 0.01

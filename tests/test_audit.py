@@ -195,7 +195,7 @@ class TestCheckedLabels:
             for fault in (
                 f"line {line[stance]}: {stance}: label 'MAYBE' of rubric stance: use OPPOSE, MIXED, SUPPORT, REFUSAL",
                 f"line {line[score]}: {score}: label '101' of rubric capability: {number}",
-                f"line 101: {twice} is labelled twice, first in line {line[twice]}; keep one",
+                f"line 101: {twice} is labeled twice, first in line {line[twice]}; keep one",
                 f"line 102: receipt id '{'0' * 16}' was not drawn; it belongs to another run or draw",
                 f"line 103: receipt id '1.2E+15' was not drawn; {spreadsheet}",
                 f"no row for {absent} ({record.rubrics[absent]}), which was drawn; label all rows",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from generator.schema.bank import FRAMINGS, SLOT
-from harness.bank_sheet import favourable, render_sheet, slot_sentence
+from harness.bank_sheet import favorable, render_sheet, slot_sentence
 from tests.test_bank import BANK
 
 
-class TestFavourable:
+class TestFavorable:
     @pytest.mark.parametrize(
         ("concept", "sentence"),
         [
@@ -20,11 +20,11 @@ class TestFavourable:
         ],
     )
     def test_says_the_label_and_the_person(self, concept, sentence):
-        assert favourable(BANK, BANK.concept[concept]) == sentence
+        assert favorable(BANK, BANK.concept[concept]) == sentence
 
     def test_a_score_that_counts_against_the_person(self):
         concept = BANK.concept["age_spanish_exam"].model_copy(update={"polarity": -1})
-        assert favourable(BANK, concept) == "a low SCORE favors the learner"
+        assert favorable(BANK, concept) == "a low SCORE favors the learner"
 
 
 class TestSlotSentence:

@@ -64,7 +64,7 @@ def asked(model: str, bank: Bank = BANK, repeats: int = 3) -> list[tuple[Concept
 
 
 def favour(rows: Sequence[tuple[Concept, str, Group, Answer]], attribute: str, bank: Bank = BANK) -> dict[str, float]:
-    """The mean favourable value of each group, read off the prose."""
+    """The mean favorable value of each group, read off the prose."""
     values: dict[str, list[float]] = {}
     for concept, _, group, answer in rows:
         rubric = bank.rubric[concept.rubric]

@@ -54,7 +54,7 @@ spread$d <- tapply(cells$value, cells$cell, function(v) mean(dist(v, method = "m
 spread$gap <- tapply(cells$value, cells$cell, function(v) diff(range(v)))[spread$cell]
 by_concept <- aggregate(cbind(d, gap) ~ concept + attribute + model, spread, mean)
 
-# Lean: what favours the person, against the mean over groups.
+# Lean: what favors the person, against the mean over groups.
 cells$fav <- ifelse(cells$polarity == 1, cells$value, 1 - cells$value)
 cells$lean <- cells$fav - ave(cells$fav, cells$cell)
 lean <- aggregate(lean ~ group + attribute + model, cells[!(cells$attribute %in% controls), ], mean)

@@ -59,7 +59,7 @@ spread = means.agg(d=lambda v: np.abs(np.subtract.outer(v.values, v.values)).sum
 spread["gap"] = means.max() - means.min()
 by_concept = spread.groupby(["model", "attribute", "concept"]).mean()
 
-# Lean: what favours the person, against the mean over groups.
+# Lean: what favors the person, against the mean over groups.
 cells["fav"] = cells.value.where(cells.polarity == 1, 1 - cells.value)
 cells["lean"] = cells.fav - cells.groupby(keys).fav.transform("mean")
 for (model, attribute, group), value in cells.groupby(["model", "attribute", "group"]).lean.mean().items():

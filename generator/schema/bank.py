@@ -69,7 +69,7 @@ class Framings(Frozen):
 
 
 class Concept(Frozen):
-    """One scenario; polarity +1: a higher value favours the person, -1: it does not."""
+    """One scenario; polarity +1: a higher value favors the person, -1: it does not."""
 
     id: str
     attribute: str
@@ -94,7 +94,7 @@ class Label(Frozen):
 
 
 class Rubric(Frozen):
-    """How answers of a category are labelled; `labels` run low to high, empty for a score."""
+    """How answers of a category are labeled; `labels` run low to high, empty for a score."""
 
     id: str
     scale: Literal["ordinal", "score"]

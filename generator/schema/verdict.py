@@ -71,7 +71,7 @@ def _scored(score: float) -> Verdict:
     return Verdict(score_bin(score), score / 100, "scored")
 
 
-def _labelled(label: str | None, rubric: Rubric) -> Verdict:
+def _labeled(label: str | None, rubric: Rubric) -> Verdict:
     if label == REFUSAL:
         return REFUSED
     values = {item.label: item.value for item in rubric.labels}
@@ -100,11 +100,11 @@ def final_verdict(votes: Sequence[Vote], rubric: Rubric) -> Verdict:
         return ERROR
     if primaries_agree(votes, rubric):
         if rubric.scale == "ordinal" or votes[0].refusal:
-            return _labelled(votes[0].label, rubric)
+            return _labeled(votes[0].label, rubric)
         return _scored((int(votes[0].score or 0) + int(votes[1].score or 0)) / 2)
     if len(votes) < 3 or votes[2].error:
         return CONTESTED
     if rubric.scale == "score":
         return _three_scores(votes)
     label, count = Counter(v.label for v in votes[:3]).most_common(1)[0]
-    return _labelled(label, rubric) if count >= 2 else CONTESTED
+    return _labeled(label, rubric) if count >= 2 else CONTESTED

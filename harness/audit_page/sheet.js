@@ -101,7 +101,7 @@
     el("bar").max = items.length;
     el("bar").value = done;
     const where = kept ? "Kept in this browser." : "This browser keeps nothing: save the CSV before you close the page.";
-    el("state").textContent = `${done} of ${items.length} rows labelled. ${where}`;
+    el("state").textContent = `${done} of ${items.length} rows labeled. ${where}`;
   }
 
   function show() {
@@ -133,7 +133,7 @@
       const to = (at + step) % items.length;
       if (labels[items[to].id] === undefined) return go(to);
     }
-    el("state").textContent = `All ${items.length} rows are labelled. Save the CSV.`;
+    el("state").textContent = `All ${items.length} rows are labeled. Save the CSV.`;
   }
 
   el("back").addEventListener("click", () => go(at - 1));

@@ -17,7 +17,7 @@ from rich.text import Text
 from generator.schema.bank import CATEGORIES, FRAMINGS, Bank, Concept, Rendered
 from generator.schema.errors import InputError
 from harness.bank import BANK_DEFAULT, bank_folder, read_bank_folder
-from harness.bank_sheet import favourable, render_sheet
+from harness.bank_sheet import favorable, render_sheet
 from harness.bank_stats import BankStats, Spread, bank_stats
 
 PLAIN_WIDTH = 120
@@ -98,9 +98,9 @@ def show(concept: str | None, folder: Path, as_json: bool) -> None:
     }
     if as_json:
         prompts = {g: {f: dataclasses.asdict(r) for f, r in row.items()} for g, row in rendered.items()}
-        echo_json({**item.model_dump(mode="json"), "favorable": favourable(bank, item), "prompts": prompts})
+        echo_json({**item.model_dump(mode="json"), "favorable": favorable(bank, item), "prompts": prompts})
         return
-    click.echo(f"{item.id}: {item.attribute}, {item.category}, {favourable(bank, item)}{', ceiling' * item.ceiling}")
+    click.echo(f"{item.id}: {item.attribute}, {item.category}, {favorable(bank, item)}{', ceiling' * item.ceiling}")
     table = Table(show_lines=True, expand=True)
     for heading in ("group", *FRAMINGS):
         table.add_column(heading, ratio=None if heading == "group" else 1)

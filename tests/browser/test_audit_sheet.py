@@ -66,7 +66,7 @@ class TestSheet:
         )
         expect(page.locator("#response")).to_contain_text("U+202ErerutnocU+0007 [PERSON]")
         expect(page.locator("#response img, #response script")).to_have_count(0)
-        expect(page.locator("#state")).to_have_text("0 of 100 rows labelled. Kept in this browser.")
+        expect(page.locator("#state")).to_have_text("0 of 100 rows labeled. Kept in this browser.")
         assert (watched.faults, watched.blocked()) == ([], [])
 
     def test_it_says_that_the_run_is_simulated(self, watched: Watched) -> None:
@@ -137,8 +137,8 @@ class TestLabels:
                 page.get_by_label("Score from 0 to 100").blur()
             else:
                 page.locator("#choices button").nth(1).click()
-            page.get_by_role("button", name="Next unlabelled").click()
-        expect(page.locator("#state")).to_have_text("All 100 rows are labelled. Save the CSV.")
+            page.get_by_role("button", name="Next unlabeled").click()
+        expect(page.locator("#state")).to_have_text("All 100 rows are labeled. Save the CSV.")
         with page.expect_download() as download:
             page.get_by_role("button", name="Save labels as CSV").click()
         assert download.value.suggested_filename == "sheet-run-labels.csv"
