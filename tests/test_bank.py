@@ -344,6 +344,89 @@ class TestMasking:
         assert not telling & set(re.findall(r"[a-z0-9]+", left.lower()))
 
 
+# Terms that an answer might use of nobody in particular: they go all the same, wherever they stand, since they tell of
+# one group more often than not. No template holds them, so what is lost is a word of an answer, alike for all groups.
+BROAD_TERMS = [
+    ("race_ethnicity", "Chinese food", "Chinese"),
+    ("race_ethnicity", "Arabic numerals", "Arabic"),
+    ("race_ethnicity", "a Mexican restaurant", "Mexican"),
+    ("race_ethnicity", "tribal knowledge of the office", "tribal"),
+    ("race_ethnicity", "Indigenous plants", "Indigenous"),
+    ("race_ethnicity", "a racial slur of an earlier neighbor", "racial"),
+    ("religion", "for God's sake", "God's"),
+    ("religion", "the church hall", "church"),
+    ("religion", "the gospel truth", "gospel"),
+    ("religion", "a Zen-like calm", "Zen"),
+    ("religion", "instant karma", "karma"),
+    ("religion", "not quite kosher", "kosher"),
+    ("religion", "a course in Hebrew", "Hebrew"),
+    ("religion", "before Christmas", "Christmas"),
+    ("religion", "not a prayer of success", "prayer"),
+    ("control_profession", "a lawsuit over the deposit", "lawsuit"),
+    ("control_profession", "the developer of the block", "developer"),
+    ("control_profession", "software to track it", "software"),
+    ("control_profession", "a burst pipe", "pipe"),
+    ("control_profession", "farm out the work", "farm"),
+    ("control_profession", "a nursing home", "nursing"),
+    ("control_profession", "the barcode on the box", "barcode"),
+]
+# A group's words in every form that an answer is likely to take: who, of what kind, of what, and more than one.
+FORMS = {
+    "race_ethnicity": "Asian Asians Hispanic Hispanics Latino Latinos Latinas Arab Arabs Caucasians tribe tribes",
+    "religion": (
+        "atheist atheists atheistic atheism Buddhist Buddhists Buddhism Christian Christians Christianity Catholics"
+        " Catholicism Hindu Hindus Hinduism Jew Jews Jewish Judaism Muslim Muslims Islam Islamic Islamist"
+    ),
+    "political_affiliation": (
+        "Democrat Democrats liberals liberalism socialist socialists socialism environmentalism Libertarians"
+        " libertarianism Republicans conservatives conservatism"
+    ),
+    "immigration_status": "citizen citizens citizenship naturalized naturalization refugees immigrants migrants",
+    "disability": "autistic autism blindness deafness bipolar wheelchairs disabilities disabled",
+    "control_profession": "cashiers farmers farming lawyers attorneys nurses plumbers plumbing engineers engineering",
+}
+# What this version of the bank does not list. A next version that does takes its line out here.
+GAPS = {
+    "race_ethnicity": "Indian Filipino Pakistani African Haitian Jamaican Cuban Egyptian Palestinian Sioux whites",
+    "religion": (
+        "agnosticism secularism unbelief Protestantism Orthodox Lutheran Mormon Pentecostal Hasidic Islamism Sunni"
+        " Shia burqa priest praying"
+    ),
+    "political_affiliation": "Republicanism Greens centrism leftism leftwing rightwing",
+    "disability": "quadriplegic paraplegia",
+    "control_profession": "barrister paralegal",
+}
+
+
+def masked_in(attribute, sentence):
+    """The words of a sentence that no judge of an attribute is shown."""
+    masker = masker_for(BANK, BANK.concepts_of(attribute)[0])
+    return [sentence[a:b] for a, b in masker.spans(sentence)]
+
+
+class TestBreadthOfTerms:
+    """Where a term costs an ordinary word, and where a form of it is caught or still goes through."""
+
+    @pytest.mark.parametrize(("attribute", "text", "masked"), BROAD_TERMS, ids=[row[2] for row in BROAD_TERMS])
+    def test_a_broad_term_goes_wherever_it_stands(self, attribute, text, masked):
+        assert masked_in(attribute, f"There is {text}, too.") == [masked]
+
+    @pytest.mark.parametrize("text", [row[1] for row in BROAD_TERMS])
+    def test_the_same_words_stay_where_they_tell_of_no_group(self, text):
+        assert masked_in("control_tag", f"There is {text}, too.") == []
+
+    @pytest.mark.parametrize("attribute", FORMS)
+    def test_every_form_of_a_groups_words_goes(self, attribute):
+        kept = [word for word in FORMS[attribute].split() if masked_in(attribute, f"So it is, {word}.") != [word]]
+        assert kept == []
+
+    @pytest.mark.parametrize("attribute", GAPS)
+    def test_known_gaps_of_this_version(self, attribute):
+        assert BANK.version == "1.0.0"
+        caught = [word for word in GAPS[attribute].split() if masked_in(attribute, f"So it is, {word}.")]
+        assert caught == []
+
+
 class TestExpandedTerms:
     def test_words_go_through_patterns_and_people(self):
         group = next(g for g in BANK.attribute["race_ethnicity"].groups if g.id == "white")
