@@ -44,7 +44,7 @@ def build(options: Options, plan: Plan, state: State, report: Report, state_file
     with locked(options.out), ExitStack() as stack:
         local = stack.enter_context(local_workers(options.jobs))
         remote = stack.enter_context(dask_workers(options.dask)) if options.dask else local
-        each = remote.each if options.dask else None
+        each = remote.each if options.dask or options.jobs > 1 else None
         editions = [edition_of(folder, options, plan, report, state=state, each=each) for folder in plan.build.values()]
         kept = {run: found for run, found in read_published(options.out).items() if run in plan.keep}
         editions = fitted(editions, options, kept, report)
@@ -82,11 +82,11 @@ def edition_of(
 ) -> Edition:
     """Load and score one run and decide what it is published as.
 
-    `standing` is given for a run published before; `each` scores its shards on a cluster.
+    `standing` is given for a run published before; `each` checks and scores its shards elsewhere.
     """
     report(f"run {folder.name}: checking receipts")
     checked = state.checked_by(plan.code, folder.name) if state else frozenset()
-    run = load_run(folder.resolve(), checked=checked)
+    run = load_run(folder.resolve(), checked=checked, each=each)
     report(f"run {folder.name}: scoring {sum(s.rows for s in run.manifest.shards):,} rows")
     if standing is None:
         scored = score_run(run, each=each)

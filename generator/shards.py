@@ -7,14 +7,16 @@ everything else that is wrong raises one `InputError` with every fault found.
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import os
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -91,11 +93,15 @@ def shard_keys(manifest: Manifest) -> list[str]:
     return [shard_key(manifest, entry) for entry in manifest.shards]
 
 
-def load_run(folder: Path, *, checked: Container[str] = frozenset()) -> Run:
+# Applies a task to every model's slug and returns the results in the same order.
+Each = Callable[[Callable[[str], Any], Sequence[str]], list[Any]]
+
+
+def load_run(folder: Path, *, checked: Container[str] = frozenset(), each: Each | None = None) -> Run:
     """Read and check a run folder; raises InputError naming every fault by file, row and column.
 
     `checked`: keys of shards (`shard_key`) whose rows this very code has checked before; of those only the hash is held
-    against the manifest again.
+    against the manifest again. `each` checks the shards elsewhere: in other processes, say.
     """
     manifest = read_manifest(folder / "manifest.json")
     bank = read_bank(folder / "bank.json")
@@ -103,14 +109,23 @@ def load_run(folder: Path, *, checked: Container[str] = frozenset()) -> Run:
     plan = Plan(manifest, bank, Layout(bank, manifest.repeats))
     audit = read_audit(folder / "audit.csv")
     wanted = frozenset(receipt for receipt, _ in audit or ())
-    entries = sorted(manifest.shards, key=lambda e: e.model.encode())
-    with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1)) as pool:
-        shards = list(pool.map(lambda entry: _check_shard(folder / entry.file, entry, plan, wanted, checked), entries))
+    entries = {entry.model: entry for entry in sorted(manifest.shards, key=lambda e: e.model.encode())}
+    known = frozenset(model for model, entry in entries.items() if shard_key(manifest, entry) in checked)
+    task = functools.partial(_check_shard, folder, entries, plan, wanted, known)
+    shards: list[_Checked] = (each or in_threads)(task, list(entries))
     raise_faults([fault for shard in shards for fault in shard.faults])
     counts = sum((shard.counts for shard in shards), Counter[str]())
     audited = {receipt: row for shard in shards for receipt, row in shard.audited.items()}
     raise_faults([*_count_faults(counts, manifest, folder), *_audit_faults(audit, audited, bank, folder / "audit.csv")])
-    return Run(folder, manifest, bank, audit, {entry.model: plan.layout.size - entry.rows for entry in entries})
+    return Run(
+        folder, manifest, bank, audit, {model: plan.layout.size - entry.rows for model, entry in entries.items()}
+    )
+
+
+def in_threads(task: Callable[[str], Any], slugs: Sequence[str]) -> list[Any]:
+    """Apply a task to every slug in a few threads of this process."""
+    with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1)) as pool:
+        return list(pool.map(task, slugs))
 
 
 @dataclass(frozen=True)
@@ -126,15 +141,20 @@ _COUNTED = ("receipt_id", "rubric", "status")
 
 
 def _check_shard(
-    path: Path, entry: ShardEntry, plan: Plan, wanted: frozenset[str], checked: Container[str]
+    folder: Path,
+    entries: Mapping[str, ShardEntry],
+    plan: Plan,
+    wanted: frozenset[str],
+    known: frozenset[str],
+    slug: str,
 ) -> _Checked:
-    faults: list[str] = []
-    known = shard_key(plan.manifest, entry) in checked
-    table = _read_whole(path, entry, faults, _COUNTED if known else None)
+    entry, faults = entries[slug], list[str]()
+    path = folder / entry.file
+    table = _read_whole(path, entry, faults, _COUNTED if slug in known else None)
     if table is None:
         return _Checked(tuple(faults))
-    if not known:
-        faults += check_columns(table, str(path)) or check_rows(table, entry.model, plan, str(path))
+    if slug not in known:
+        faults += check_columns(table, str(path)) or check_rows(table, slug, plan, str(path))
     if faults:
         return _Checked(tuple(faults))
     counts = Counter({s["values"]: s["counts"] for s in table["status"].value_counts().to_pylist()})

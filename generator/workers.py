@@ -22,6 +22,7 @@ from generator.schema.errors import InputError
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 PRELOAD = "generator.publish_tasks"
+_SHARES = 3  # a process takes its names in about as many portions, so that none waits long for the last
 DASK_TIMEOUT = "10s"
 _DASK_ADDRESS = re.compile(r"(?P<scheme>tcp|tls)://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):(?P<port>[0-9]{1,5})")
 
@@ -59,12 +60,23 @@ class Inline(Workers):
 class Pool(Workers):
     """Runs tasks in local processes."""
 
-    def __init__(self, pool: ProcessPoolExecutor) -> None:
-        self._pool = pool
+    def __init__(self, pool: ProcessPoolExecutor, jobs: int) -> None:
+        self._pool, self._jobs = pool, jobs
 
     def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
         """Queue a task."""
         return self._pool.submit(function, *arguments)
+
+    def each(self, task: Callable[[str], T], names: Sequence[str]) -> list[T]:
+        """Run a task for every name, several names to a process at a time: they share what the task makes once."""
+        size = max(1, len(names) // (_SHARES * self._jobs))
+        chunks = [names[start : start + size] for start in range(0, len(names), size)]
+        pending = [self._pool.submit(_chunk, task, chunk) for chunk in chunks]
+        return [found for chunk in pending for found in chunk.result()]
+
+
+def _chunk(task: Callable[[str], T], names: Sequence[str]) -> list[T]:
+    return [task(name) for name in names]
 
 
 class Cluster(Workers):
@@ -111,7 +123,7 @@ def local_workers(jobs: int) -> Iterator[Workers]:
     try:
         for _ in range(jobs):
             pool.submit(os.getpid)
-        yield Pool(pool)
+        yield Pool(pool, jobs)
     except BaseException:
         pool.shutdown(wait=True, cancel_futures=True)
         raise
