@@ -292,7 +292,7 @@ class TestInterrupted:
         file.write_text("x")
         link.symlink_to(tmp_path)
         for out, words in (
-            (Path("/"), "no publish made"),
+            (Path("/"), "a mount point"),
             (file, "no publish made"),
             (file / "dist", "is a file"),
             (link, "symbolic link"),
