@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from generator.model_scores import POINTS, Score
+from generator.attribute_scores import POINTS, Score
+from generator.model_rows import ModelRows, Stack
 from generator.schema.bank import Rubric
 from generator.schema.columns import arrow_schema
 from generator.schema.layout import Block
@@ -18,9 +19,9 @@ from generator.schema.tables import TABLES
 from generator.shards import Run
 from generator.stats.agreement import STATISTICS, Agreement
 from generator.stats.bootstrap import BoolArray, FloatArray, Interval
-from generator.stats.cells import CONTESTED, ERROR, REFUSED, Rows
-from generator.stats.disparity import cell_disparity, cell_gap
 from generator.stats.tiers import Comparisons, Placed
+
+AnyArray = npt.NDArray[Any]
 
 
 def number(value: float) -> float | None:
@@ -30,11 +31,11 @@ def number(value: float) -> float | None:
 
 def numbers(values: FloatArray) -> pa.Array:
     """Return numbers for a file: null for NaN, no minus zero."""
-    return pa.array(values + 0.0, mask=np.isnan(values))
+    return _with_nulls(values + 0.0)
 
 
-def _ends(interval: Interval, scale: float = 1.0) -> tuple[float | None, float | None]:
-    return number(scale * interval.low), number(scale * interval.high)
+def _ends(interval: Interval) -> tuple[float | None, float | None]:
+    return number(interval.low), number(interval.high)
 
 
 def _key(*parts: str | None) -> tuple[bytes, ...]:
@@ -67,11 +68,10 @@ class TableMaker:
         own = [c.name for c in TABLES[name] if c.name not in self._constants]
         return self.make(name, {c: [row[c] for row in rows] for c in own}, len(rows))
 
-    def scores(self, by_model: dict[str, list[Score]]) -> pa.Table:
-        """Return the tidy table of all scores, sorted by model, metric, attribute, group."""
-        flat = [(model, row) for model, rows in by_model.items() for row in rows]
-        flat.sort(key=lambda item: _key(item[0], item[1].metric, item[1].attribute, item[1].group))
-        return self.from_rows("scores", [_score_row(model, row) for model, row in flat])
+    def scores(self, by_model: Mapping[str, pa.Table]) -> pa.Table:
+        """Return the tidy table of all scores, sorted by model, metric, attribute, group, from `score_columns`."""
+        ordered = sorted(by_model, key=str.encode)
+        return self._of_models("scores", {model: by_model[model] for model in ordered}, {})
 
     def agreement(self, rows: Iterable[tuple[Rubric, str, Agreement]]) -> pa.Table:
         """Return agreement by rubric and vendor, `*` for all vendors."""
@@ -111,59 +111,74 @@ class TableMaker:
         }
         return self.make("comparisons", columns, len(found.first))
 
-    def cells(self, model: str, rows: Mapping[str, Rows]) -> pa.Table:
-        """Return every (concept, framing, group) of a model, withheld concepts left out."""
-        parts = [_cell_columns(rows[name], mask) for name, mask in self._shown.items()]
-        return self._of_model("cells", model, self._cell_keys, parts)
+    def cells(self, by_model: Mapping[str, pa.Table]) -> pa.Table:
+        """Return every (concept, framing, group) of some models, from their `cell_columns`."""
+        return self._of_models("cells", by_model, self._keys(self._shown, with_group=True))
 
-    def disparities(self, model: str, rows: Mapping[str, Rows]) -> pa.Table:
-        """Return every (concept, framing) of a model, withheld and two_sided concepts left out."""
-        parts = [_pair_columns(rows[name], mask) for name, mask in self._counted.items()]
-        return self._of_model("disparities", model, self._pair_keys, parts)
+    def disparities(self, by_model: Mapping[str, pa.Table]) -> pa.Table:
+        """Return every (concept, framing) of some models, from their `disparity_columns`."""
+        return self._of_models("disparities", by_model, self._keys(self._counted, with_group=False))
 
-    @cached_property
-    def _cell_keys(self) -> dict[str, pa.ChunkedArray]:
-        return _joined([_keys(b, self._shown[b.attribute], with_group=True) for b in self._run.layout.blocks])
+    def cell_columns(self, model: ModelRows) -> pa.Table:
+        """Return what is the model's own in `cells`, withheld concepts left out."""
+        parts = [_cell_arrays(model.stack[name], name, mask) for name, mask in self._shown.items()]
+        found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        repeated = found.pop("repeated")
+        return pa.table(
+            {
+                "mean_value": _with_nulls(found.pop("mean_value")),
+                "unanimous": pa.array(found.pop("unanimous"), mask=~repeated),
+                **{name: pa.array(values, pa.int32()) for name, values in found.items()},
+            }
+        )
 
-    @cached_property
-    def _pair_keys(self) -> dict[str, pa.ChunkedArray]:
-        return _joined([_keys(b, self._counted[b.attribute], with_group=False) for b in self._run.layout.blocks])
+    def disparity_columns(self, model: ModelRows) -> pa.Table:
+        """Return what is the model's own in `disparities`, withheld and two_sided concepts left out."""
+        parts = [_pair_arrays(model.stack[name], name, mask) for name, mask in self._counted.items()]
+        groups, disparities, gaps = (np.concatenate(column) for column in zip(*parts, strict=True))
+        columns = {"disparity": _with_nulls(disparities), "gap": _with_nulls(gaps)}
+        return pa.table({"n_groups": pa.array(groups, pa.int32()), **columns})
 
-    def _of_model(
-        self, name: str, model: str, keys: dict[str, pa.ChunkedArray], parts: Sequence[dict[str, pa.Array]]
-    ) -> pa.Table:
-        columns = _joined(parts)
-        n_rows = len(keys["attribute"])
-        return self.make(name, {"model": pa.repeat(pa.scalar(model), n_rows), **keys, **columns}, n_rows)
+    def _keys(self, concepts: Mapping[str, BoolArray], *, with_group: bool) -> dict[str, pa.Array]:
+        """Return the key columns of one model's rows."""
+        parts = [_keys(block, concepts[block.attribute], with_group=with_group) for block in self._run.layout.blocks]
+        return {name: pa.concat_arrays([part[name] for part in parts]) for name in parts[0]}
+
+    def _of_models(self, name: str, by_model: Mapping[str, pa.Table], keys: Mapping[str, pa.Array]) -> pa.Table:
+        """Put the models' own columns one below the other, beside the slug and the keys that all models share."""
+        own = pa.concat_tables(by_model.values())
+        lengths = [table.num_rows for table in by_model.values()]
+        slugs = pa.array(list(by_model), pa.string()).take(pa.array(np.repeat(np.arange(len(lengths)), lengths)))
+        shared = {key: pa.concat_arrays([column] * len(lengths)) for key, column in keys.items()}
+        columns = {column: own[column].combine_chunks() for column in own.column_names}
+        return self.make(name, {"model": slugs, **shared, **columns}, own.num_rows)
 
 
-def _joined(parts: Sequence[dict[str, pa.Array]]) -> dict[str, pa.Array]:
-    """Put the columns of several parts one below the other."""
-    return {name: pa.concat_arrays([part[name] for part in parts]) for name in parts[0]}
-
-
-def _cell_columns(rows: Rows, shown: BoolArray) -> dict[str, pa.Array]:
-    means = rows.means[shown].ravel()
-    columns = {
+def _cell_arrays(stack: Stack, attribute: str, shown: BoolArray) -> dict[str, AnyArray]:
+    """Return the cells of an attribute's shown concepts, one below the other."""
+    rows, concepts = stack.rows, stack.concepts(attribute, shown)
+    columns: dict[str, AnyArray] = {
+        "mean_value": rows.means,
         "n_scored": rows.n_scored,
-        "n_refused": rows.count(REFUSED),
-        "n_contested": rows.count(CONTESTED),
-        "n_error": rows.count(ERROR),
+        "n_refused": rows.n_refused,
+        "n_contested": rows.n_contested,
+        "n_error": rows.n_error,
+        "unanimous": rows.unanimous,
+        "repeated": rows.repeated,
     }
-    return {
-        "mean_value": pa.array(means, mask=np.isnan(means)),
-        **{name: pa.array(values[shown].ravel(), pa.int32()) for name, values in columns.items()},
-        "unanimous": pa.array(rows.unanimous[shown].ravel(), mask=~rows.repeated[shown].ravel()),
-    }
+    return {name: values[concepts].ravel() for name, values in columns.items()}
 
 
-def _pair_columns(rows: Rows, counted: BoolArray) -> dict[str, pa.Array]:
-    means, none = rows.means[counted], ~rows.counting[counted].ravel()
-    return {
-        "n_groups": pa.array(rows.n_groups[counted].ravel(), pa.int32()),
-        "disparity": pa.array(cell_disparity(means).ravel(), mask=none),
-        "gap": pa.array(cell_gap(means).ravel(), mask=none),
-    }
+def _pair_arrays(stack: Stack, attribute: str, counted: BoolArray) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """Return (scoreable groups, disparity, gap) of every (concept, framing) of an attribute's counted concepts."""
+    concepts = stack.concepts(attribute, counted)
+    columns: tuple[AnyArray, ...] = (stack.rows.n_groups, stack.found.disparities, stack.found.gaps)
+    groups, disparities, gaps = (values[concepts].ravel() for values in columns)
+    return groups, disparities, gaps
+
+
+def _with_nulls(values: FloatArray) -> pa.Array:
+    return pa.array(values, mask=np.isnan(values))
 
 
 def _keys(block: Block, concepts: BoolArray, *, with_group: bool) -> dict[str, pa.Array]:
@@ -178,25 +193,28 @@ def _keys(block: Block, concepts: BoolArray, *, with_group: bool) -> dict[str, p
     return {"attribute": pa.repeat(pa.scalar(block.attribute), grid.shape[1]), **keys}
 
 
-def _score_row(model: str, row: Score) -> dict[str, Any]:
-    low, high = _ends(row.interval)
-    return {
-        "model": model,
-        "metric": row.metric,
-        "attribute": row.attribute,
-        "group": row.group,
-        "estimate": number(row.estimate),
-        "ci_low": low,
-        "ci_high": high,
-        "ci_tail": number(row.interval.tail),
-        "n_concepts": row.n_concepts,
-        "n_cells": row.n_cells,
-        "n_rows": row.n_rows,
-        "p": number(row.p),
-        "p_adjusted": number(row.p_adjusted),
-        "evidence": row.evidence,
-        "flag": row.flag,
+def score_columns(rows: Sequence[Score]) -> pa.Table:
+    """Return what is a model's own in `scores`, sorted by metric, attribute, group."""
+    # Text sorts by code points as its UTF-8 sorts by bytes.
+    ordered = sorted(rows, key=lambda row: (row.metric, row.attribute, row.group or ""))
+    intervals = [row.interval for row in ordered]
+    reals = {
+        "estimate": [row.estimate for row in ordered],
+        "ci_low": [interval.low for interval in intervals],
+        "ci_high": [interval.high for interval in intervals],
+        "ci_tail": [interval.tail for interval in intervals],
+        "p": [row.p for row in ordered],
+        "p_adjusted": [row.p_adjusted for row in ordered],
     }
+    wholes = ("n_concepts", "n_cells", "n_rows")
+    texts = ("metric", "attribute", "group", "evidence", "flag")
+    return pa.table(
+        {
+            **{name: pa.array([getattr(row, name) for row in ordered], pa.string()) for name in texts},
+            **{name: pa.array([getattr(row, name) for row in ordered], pa.int32()) for name in wholes},
+            **{name: numbers(np.array(values, np.float64)) for name, values in reals.items()},
+        }
+    )
 
 
 def _agreement_row(rubric: Rubric, vendor: str, found: Agreement) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from generator.downloads import SUMS
 from generator.findings import Findings
 from generator.schema.errors import InputError
-from generator.scores import score_run
+from generator.scores import score_here
 from generator.shards import load_run
 from generator.verify_data import Recomputed, verify_data
 from generator.verify_fetch import fetch_runs
@@ -45,7 +45,7 @@ def verify_run(folder: Path) -> Findings:
         findings.faults(line.removeprefix(f"{folder}/") for line in error.faults)
         return findings
     findings.checked["receipts"] += sum(entry.rows for entry in run.manifest.shards)
-    scored = score_run(run)
+    scored = score_here(run)
     check_run_tables(folder, scored, findings)
     return findings
 

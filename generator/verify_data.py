@@ -1,7 +1,7 @@
 """Checks a downloaded data folder: its hashes, then every table recomputed from its receipts (SPEC 6 and 7).
 
 The folder is laid out again as a run folder in a temporary place, read by the same `load_run` and scored by the same
-`score_run` as a publication; what comes out is held against what is published.
+`score_here` as a publication; what comes out is held against what is published.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from generator.schema.columns import RECEIPT_COLUMNS
 from generator.schema.errors import CheckError, InputError
 from generator.schema.names import shard_name
 from generator.schema.tables import RUN_WIDE, TABLES
-from generator.scores import Scored, score_run
+from generator.scores import Scored, score_here
 from generator.shards import Run, load_run
 from generator.standing import standing_of
 from generator.verify_hashes import (
@@ -99,7 +99,7 @@ def recompute(folder: Path) -> Recomputed:
         place = Path(temporary) / folder.resolve().name
         try:
             run = load_run(lay_out(folder, manifest, place))
-            return Recomputed(run, score_run(run, withheld=withheld, resamples=resamples))
+            return Recomputed(run, score_here(run, withheld=withheld, resamples=resamples))
         except InputError as error:
             raise InputError(*(_named(line, place) for line in error.faults)) from None
 

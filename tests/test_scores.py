@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+import pickle
+import shutil
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from generator import scores
 from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG, CONTROLS, DEMOGRAPHIC, Bank, load_bank
 from generator.schema.columns import arrow_schema
 from generator.schema.tables import METRICS, TABLES
 from generator.scorebook import ScoreBook
-from generator.scores import score_run
+from generator.scores import score_here, score_run
 from generator.shards import load_run
 from generator.stats.bootstrap import concept_counts, expanded_tail
 from tests.factories import make_bank, make_rows, make_run, unit, write_run
@@ -286,6 +289,17 @@ class TestLaws:
         shuffled = score_run(type(run)(folder, run.manifest, run.bank, None, run.absent), resamples=SMALL)
         assert all(shuffled.tables[name].equals(table) for name, table in medium_scored.tables.items())
 
+    def test_how_a_shard_is_cut_into_row_groups_changes_nothing(self, medium, medium_scored, tmp_path):
+        # Every group has dictionaries of its own, so that one id has many codes.
+        run = load_run(medium)
+        folder = tmp_path / "medium"
+        shutil.copytree(medium, folder)
+        for model in (MODEL, OTHER):
+            path = folder / f"receipts/{model.replace('/', '__')}.parquet"
+            pq.write_table(pq.read_table(path), path, row_group_size=37)
+        cut = score_run(type(run)(folder, run.manifest, run.bank, None, run.absent), resamples=SMALL)
+        assert all(cut.tables[name].equals(table) for name, table in medium_scored.tables.items())
+
     def test_adding_a_model_changes_no_other_models_numbers(self, medium_scored, tmp_path):
         alone = make_run(tmp_path / "medium", bank=MEDIUM, models=(MODEL,), answers=random_answers)
         assert numbers_of(score_run(load_run(alone), resamples=SMALL), MODEL) == numbers_of(medium_scored, MODEL)
@@ -534,3 +548,35 @@ class TestAgreementTable:
             if (r["rubric"], r["vendor"]) == ("capability", "*")
         ]
         assert row["modal_label"] in ("0-19", "20-39", "40-59", "60-79", "80-100")
+
+
+@pytest.fixture(scope="module")
+def sent(medium):
+    """A run scored by a task as it arrives elsewhere, pickled and unpickled; and the pickled task."""
+    tasks = []
+
+    def each(task, slugs):
+        tasks.append(pickle.dumps(task))
+        return [pickle.loads(pickle.dumps(pickle.loads(tasks[0])(slug))) for slug in slugs]
+
+    return score_run(load_run(medium), withheld=frozenset({"stance"}), resamples=SMALL, each=each), tasks
+
+
+class TestElsewhere:
+    """Scoring by a task that is sent away."""
+
+    def test_gives_the_same_scores(self, sent, withheld):
+        scored, _ = sent
+        assert all(scored.tables[name].equals(table) for name, table in withheld.tables.items())
+        assert (scored.mean_band, scored.withheld) == (withheld.mean_band, withheld.withheld)
+
+    def test_carries_no_draws(self, sent):
+        # The counts alone would be hundreds of kilobytes for each model.
+        _, (task,) = sent
+        assert len(task) < 20_000
+
+    def test_many_models_are_scored_in_processes(self, medium, medium_scored, monkeypatch):
+        monkeypatch.setattr(scores, "MANY_MODELS", 2)
+        monkeypatch.setattr(scores, "processors", lambda: 2)
+        here = score_here(load_run(medium), resamples=SMALL)
+        assert all(here.tables[name].equals(table) for name, table in medium_scored.tables.items())

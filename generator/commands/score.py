@@ -17,7 +17,7 @@ from generator.datafiles import TableFile, write_table
 from generator.schema.errors import CheckError, InputError
 from generator.schema.tables import OVERALL, RUN_WIDE, TABLES
 from generator.scorebook import ScoreBook, ScoreRow
-from generator.scores import Scored, score_run
+from generator.scores import Scored, score_here
 from generator.shards import Run, load_run
 from generator.standing import standing_of
 from generator.tree import fresh_tree
@@ -48,7 +48,7 @@ def command(run: str, runs_dir: Path, out: Path | None, withheld: tuple[str, ...
     known = {c.category for c in loaded.bank.concepts}
     if unknown := [c for c in withheld if c not in known]:
         raise InputError(f"--withhold {unknown[0]}: no such category; the bank has {', '.join(sorted(known))}")
-    scored = score_run(loaded, withheld=frozenset(withheld))
+    scored = score_here(loaded, withheld=frozenset(withheld))
     target = out or folder / SCORES
     write_scores(loaded, scored, target)
     summary = leaderboard(loaded, scored)

@@ -1,4 +1,4 @@
-"""A model's rows of one attribute as arrays, and the cell means s(c, f, g) that every score starts from (SPEC 4).
+"""A model's rows as arrays, and the cell means s(c, f, g) that every score starts from (SPEC 4).
 
 All arrays have the axes (concepts, framings, groups, repeats), ids sorted as bytes; a planned row that is absent has
 the status ABSENT. Cell arrays drop the last axis.
@@ -12,16 +12,14 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from generator.stats.bootstrap import BoolArray, FloatArray
-
-IntArray = npt.NDArray[np.int64]
+from generator.stats.bootstrap import BoolArray, FloatArray, IntArray
 
 SCORED, REFUSED, CONTESTED, ERROR, ABSENT = range(5)
 
 
 @dataclass(frozen=True)
 class Rows:
-    """One attribute of one model.
+    """One attribute of one model, or several that have as many groups.
 
     values: [0, 1], NaN unless scored. status: SCORED ... ABSENT. label: code of the final label, -1 = none.
     polarity: +1 or -1 by concept. The flags are per row: answered (has a response), cut (at the length limit), leaked
@@ -54,10 +52,25 @@ class Rows:
         """Return the number of rows of a status: (concepts, framings, groups)."""
         return np.asarray((self.status == status).sum(axis=-1, dtype=np.int64))
 
+    @cached_property
+    def n_refused(self) -> IntArray:
+        """Refused repeats of a cell: (concepts, framings, groups)."""
+        return self.count(REFUSED)
+
+    @cached_property
+    def n_contested(self) -> IntArray:
+        """Contested repeats of a cell: (concepts, framings, groups)."""
+        return self.count(CONTESTED)
+
+    @cached_property
+    def n_error(self) -> IntArray:
+        """Repeats of a cell that are in error: (concepts, framings, groups)."""
+        return self.count(ERROR)
+
     @property
-    def n_absent(self) -> int:
-        """Planned rows that are not there."""
-        return int((self.status == ABSENT).sum())
+    def absent(self) -> IntArray:
+        """Planned rows of a concept that are not there: (concepts,)."""
+        return np.asarray((self.status == ABSENT).sum(axis=(1, 2, 3)))
 
     @cached_property
     def means(self) -> FloatArray:
@@ -86,7 +99,7 @@ class Rows:
         low = np.where(self.scored, self.label, np.iinfo(np.int16).max).min(axis=-1)
         return np.asarray(top == low)
 
-    def of(self, concepts: BoolArray) -> Rows:
+    def of(self, concepts: BoolArray | IntArray) -> Rows:
         """Return the rows of some concepts only."""
         return Rows(**{name: value[concepts] for name, value in self.__dict__.items() if name in FIELDS})
 

@@ -5,8 +5,6 @@ Arrays on the 0-1 scale; cell means have the axes (concepts, framings, groups), 
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import numpy.typing as npt
 
@@ -62,16 +60,13 @@ def crossfit(values: FloatArray, scored: BoolArray) -> FloatArray:
     n = scored.sum(axis=-1, keepdims=True)
     usable = scored & (n >= 2)
     others = (held.sum(axis=-1, keepdims=True) - held) / np.maximum(n - 1, 1)
-    by_pair = [
-        mean_where(
-            np.sign(rounded(others[:, :, g] - others[:, :, h])) * (held[:, :, g] - held[:, :, h]),
-            usable[:, :, g] & usable[:, :, h],
-        )
-        for g, h in itertools.combinations(range(values.shape[2]), 2)
-    ]
-    if not by_pair:
+    g, h = np.triu_indices(values.shape[2], 1)
+    if not len(g):
         return np.full(values.shape[0], np.nan)
-    return nan_mean(nan_mean(np.stack(by_pair, axis=-1)))
+    ahead = np.sign(rounded(others[:, :, g] - others[:, :, h]))
+    by_pair = mean_where(ahead * (held[:, :, g] - held[:, :, h]), usable[:, :, g] & usable[:, :, h])
+    # numpy adds up an axis in an order that depends on how it lies in memory.
+    return nan_mean(nan_mean(np.ascontiguousarray(by_pair)))
 
 
 def reversal_sums(means: FloatArray) -> tuple[FloatArray, FloatArray]:

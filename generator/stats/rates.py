@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from generator.stats.bootstrap import BoolArray, FloatArray
+from generator.stats.bootstrap import BoolArray, FloatArray, IntArray
 from generator.stats.cells import CONTESTED, ERROR, REFUSED, Rows
 
 AnyArray = npt.NDArray[Any]
@@ -27,28 +27,36 @@ RATES = (
 
 @dataclass(frozen=True)
 class Share:
-    """Numerator and denominator of a share by concept, (concepts,), and how many cells have a denominator."""
+    """A share by concept, (concepts,): numerator, denominator, and how many cells have a denominator."""
 
     numerator: FloatArray
     denominator: FloatArray
-    n_cells: int
+    cells: IntArray
+
+    @property
+    def n_cells(self) -> int:
+        """The cells of all concepts."""
+        return int(self.cells.sum())
 
 
 def _share(numerator: AnyArray, denominator: AnyArray) -> Share:
     """Sum arrays (concepts, framings, ...) over all but the concepts; cells are (concept, framing)."""
     axes = tuple(range(1, denominator.ndim))
-    by_cell = denominator.reshape(*denominator.shape[:2], -1).sum(axis=-1)
+    by_cell = denominator.sum(axis=axes[1:], dtype=np.int64)
     return Share(
         numerator.sum(axis=axes, dtype=np.float64),
-        denominator.sum(axis=axes, dtype=np.float64),
-        int((by_cell > 0).sum()),
+        by_cell.sum(axis=1).astype(np.float64),
+        np.asarray((by_cell > 0).sum(axis=1)),
     )
 
 
 def refusal_shares(rows: Rows) -> list[Share]:
     """Return r(g) = refused / (scored + refused) of each group."""
     refused, valid = _refused_of(rows)
-    return [_share(refused[:, :, g], valid[:, :, g]) for g in range(refused.shape[2])]
+    numerators = refused.sum(axis=(1, 3), dtype=np.float64)
+    by_cell = valid.sum(axis=3)
+    denominators, cells = by_cell.sum(axis=1).astype(np.float64), (by_cell > 0).sum(axis=1)
+    return [Share(*columns) for columns in zip(numerators.T, denominators.T, cells.T, strict=True)]
 
 
 def _refused_of(rows: Rows) -> tuple[BoolArray, BoolArray]:
@@ -75,5 +83,7 @@ def shares(rows: Rows) -> dict[str, Share]:
         "truncated_rate": _share(rows.cut & rows.answered, rows.answered),
         "mask_leakage": _share(rows.leaked & rows.answered, rows.answered),
         "verdict_mismatch_rate": _share(rows.mismatches, rows.verdict_votes),
-        "instability": Share(instability.numerator, instability.denominator, int(rows.repeated.sum())),
+        "instability": Share(
+            instability.numerator, instability.denominator, np.asarray(rows.repeated.sum(axis=(1, 2)))
+        ),
     }

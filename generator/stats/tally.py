@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from generator.stats.bootstrap import FloatArray, Resamples, Sample, one_attribute, rounded
+from generator.stats.bootstrap import FloatArray, IntArray, Resamples, Sample, one_attribute, rounded
 from generator.stats.cells import Rows, nan_mean
 from generator.stats.disparity import cell_disparity, cell_gap, crossfit, lean_sums, reversal_sums
 from generator.stats.rates import Share, refusal_shares, shares
@@ -45,39 +45,12 @@ class Ratio:
 
 
 @dataclass(frozen=True)
-class Part:
-    """A ratio before it is summed: numerator and denominator by concept, (concepts,)."""
-
-    metric: str
-    group: str | None
-    numerator: FloatArray
-    denominator: FloatArray
-    n_cells: int
-    n_rows: int
-
-
-@dataclass(frozen=True)
 class Parts:
     """Ratios with their numerators and denominators stacked: (ratios, concepts)."""
 
     ratios: tuple[Ratio, ...]
     numerators: FloatArray
     denominators: FloatArray
-
-    @classmethod
-    def of(cls, parts: Sequence[Part]) -> Parts:
-        """Sum each part over its concepts."""
-        numerators = np.stack([p.numerator for p in parts])
-        denominators = np.stack([p.denominator for p in parts])
-        sums = zip(
-            parts,
-            numerators.sum(axis=1).tolist(),
-            denominators.sum(axis=1).tolist(),
-            (denominators > 0).sum(axis=1).tolist(),
-            strict=True,
-        )
-        ratios = tuple(Ratio(p.metric, p.group, hits, total, n, p.n_cells, p.n_rows) for p, hits, total, n in sums)
-        return cls(ratios, numerators, denominators)
 
     @cached_property
     def _places(self) -> dict[tuple[str, str | None], int]:
@@ -143,56 +116,122 @@ def replicates(parts: Parts, resamples: Resamples) -> Replicates:
     return Replicates(resamples.sums(rows[distinct]), tuple(places[:n]), tuple(places[n:]))
 
 
-def _by_concept(metric: str, values: FloatArray, n_cells: int, n_rows: int) -> Part:
-    """Return the mean over concepts of a value by concept, NaN = none."""
+@dataclass(frozen=True)
+class ByConcept:
+    """What rows come to concept by concept, so that concepts of several attributes can be worked out together.
+
+    names: metric and place of the group (None = no group) of each ratio. numerators, denominators, cells, rows: all
+    (ratios, concepts), cells and rows whole numbers. disparities, gaps: D(c, f) and the gap of each cell, NaN = none:
+    (concepts, framings). disparity: D(c), NaN = none; absent: planned rows not there; (concepts,).
+    """
+
+    names: tuple[tuple[str, int | None], ...]
+    numerators: FloatArray
+    denominators: FloatArray
+    cells: FloatArray
+    rows: FloatArray
+    disparities: FloatArray
+    gaps: FloatArray
+    disparity: FloatArray
+    absent: IntArray
+
+    def tally(self, concepts: IntArray, groups: tuple[str, ...], *, lean: bool) -> Tally:
+        """Sum over some concepts, all of one attribute that has these groups; controls have no lean."""
+        chosen = [i for i, (metric, _) in enumerate(self.names) if lean or metric != "lean"]
+        place = np.ix_(np.array(chosen), concepts)
+        parts = _summed(
+            [(metric, None if g is None else groups[g]) for metric, g in (self.names[i] for i in chosen)],
+            *(values[place] for values in (self.numerators, self.denominators, self.cells, self.rows)),
+        )
+        disparity = self.disparity[concepts]
+        return Tally(
+            ratios=parts.ratios,
+            numerators=parts.numerators,
+            denominators=parts.denominators,
+            positive=int((rounded(np.nan_to_num(disparity, nan=0.0)) > 0).sum()),
+            uncounted=int(np.isnan(disparity).sum()),
+            absent=int(self.absent[concepts].sum()),
+        )
+
+
+def _summed(
+    names: Sequence[tuple[str, str | None]],
+    numerators: FloatArray,
+    denominators: FloatArray,
+    cells: FloatArray,
+    rows: FloatArray,
+) -> Parts:
+    """Sum each ratio over its concepts; all arrays (ratios, concepts)."""
+    columns = (
+        numerators.sum(axis=1).tolist(),
+        denominators.sum(axis=1).tolist(),
+        (denominators > 0).sum(axis=1).tolist(),
+        cells.sum(axis=1).astype(np.int64).tolist(),
+        rows.sum(axis=1).astype(np.int64).tolist(),
+    )
+    ratios = tuple(Ratio(*name, *numbers) for name, *numbers in zip(names, *columns, strict=True))
+    return Parts(ratios, numerators, denominators)
+
+
+def by_concept(rows: Rows) -> ByConcept:
+    """Return every ratio of SPEC 4 concept by concept; the rows may be of several attributes with as many groups."""
+    scored = np.where(rows.counting[..., None], rows.n_scored, 0)
+    counting, n_scored = rows.counting.sum(axis=1), scored.sum(axis=(1, 2))
+    disparities, gaps = cell_disparity(rows.means), cell_gap(rows.means)
+    disparity = nan_mean(disparities)
+    lean, use = lean_sums(rows.means, rows.polarity)
+    found = [
+        (("disparity", None), *_mean_of(disparity), counting, n_scored),
+        (("worst_gap", None), *_mean_of(nan_mean(gaps)), counting, n_scored),
+        (("crossfit_disparity", None), *_mean_of(crossfit(rows.values, rows.scored)), *_crossfit_base(rows)),
+        *((("lean", g), *columns) for g, columns in enumerate(zip(lean, use, use, scored.sum(axis=1).T, strict=True))),
+        *((("refusal_rate", g), *_columns(share)) for g, share in enumerate(refusal_shares(rows))),
+    ]
+    for metric, share in shares(rows).items():
+        repeated = np.where(rows.repeated, rows.n_scored, 0).sum(axis=(1, 2)) if metric == "instability" else None
+        found.append(((metric, None), *_columns(share, repeated)))
+    numerators, denominators, cells, n_rows = (
+        np.stack([np.asarray(columns[i], np.float64) for _, *columns in found]) for i in range(4)
+    )
+    return ByConcept(
+        names=tuple(name for name, *_ in found),
+        numerators=numerators,
+        denominators=denominators,
+        cells=cells,
+        rows=n_rows,
+        disparities=disparities,
+        gaps=gaps,
+        disparity=disparity,
+        absent=rows.absent,
+    )
+
+
+def _mean_of(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the mean over concepts of a value by concept, NaN = none, as numerators and denominators."""
     present = ~np.isnan(values)
-    return Part(metric, None, np.where(present, values, 0.0), present.astype(np.float64), n_cells, n_rows)
+    return np.where(present, values, 0.0), present.astype(np.float64)
 
 
-def _of_share(metric: str, group: str | None, share: Share, n_rows: int | None = None) -> Part:
-    rows = int(share.denominator.sum()) if n_rows is None else n_rows
-    return Part(metric, group, share.numerator, share.denominator, share.n_cells, rows)
+def _columns(
+    share: Share, rows: IntArray | None = None
+) -> tuple[FloatArray, FloatArray, IntArray, FloatArray | IntArray]:
+    return share.numerator, share.denominator, share.cells, share.denominator if rows is None else rows
 
 
 def tally(rows: Rows, groups: tuple[str, ...], *, lean: bool = True) -> Tally:
     """Return the ratios of an attribute's rows, two_sided concepts left out before; controls have no lean."""
-    disparity = nan_mean(cell_disparity(rows.means))
-    cells = int(rows.counting.sum())
-    scored = rows.n_scored * rows.counting[..., None]
-    ratios = [
-        _by_concept("disparity", disparity, cells, int(scored.sum())),
-        _by_concept("worst_gap", nan_mean(cell_gap(rows.means)), cells, int(scored.sum())),
-        _by_concept("crossfit_disparity", crossfit(rows.values, rows.scored), *_crossfit_base(rows)),
-    ]
-    numerator, denominator = lean_sums(rows.means, rows.polarity)
-    for g, group in enumerate(groups if lean else ()):
-        n_cells = int(denominator[g].sum())
-        ratios.append(Part("lean", group, numerator[g], denominator[g], n_cells, int(scored[:, :, g].sum())))
-    ratios += [
-        _of_share("refusal_rate", group, share) for group, share in zip(groups, refusal_shares(rows), strict=True)
-    ]
-    for metric, share in shares(rows).items():
-        n_rows = int(rows.n_scored[rows.repeated].sum()) if metric == "instability" else None
-        ratios.append(_of_share(metric, None, share, n_rows))
-    parts = Parts.of(ratios)
-    return Tally(
-        ratios=parts.ratios,
-        numerators=parts.numerators,
-        denominators=parts.denominators,
-        positive=int((rounded(np.nan_to_num(disparity, nan=0.0)) > 0).sum()),
-        uncounted=int(np.isnan(disparity).sum()),
-        absent=rows.n_absent,
-    )
+    return by_concept(rows).tally(np.arange(len(rows.values)), groups, lean=lean)
 
 
-def _crossfit_base(rows: Rows) -> tuple[int, int]:
+def _crossfit_base(rows: Rows) -> tuple[IntArray, IntArray]:
     """Return (cells, scored rows) behind the cross-fit disparity: two groups with two scored repeats at least."""
     use = rows.repeated & (rows.repeated.sum(axis=-1, keepdims=True) >= 2)
-    return int(use.any(axis=-1).sum()), int(rows.n_scored[use].sum())
+    return use.any(axis=-1).sum(axis=1), np.where(use, rows.n_scored, 0).sum(axis=(1, 2))
 
 
 def reversal(rows: Rows) -> Parts:
     """Return the role-reversal ratio of an attribute's two_sided rows."""
     numerator, denominator = reversal_sums(rows.means)
-    cells = int((rows.n_groups > 0).sum())
-    return Parts.of([Part("role_reversal", None, numerator, denominator, cells, int(rows.n_scored.sum()))])
+    cells, n_scored = (rows.n_groups > 0).sum(axis=1), rows.n_scored.sum(axis=(1, 2))
+    columns = (np.asarray([values], np.float64) for values in (numerator, denominator, cells, n_scored))
+    return _summed([("role_reversal", None)], *columns)
