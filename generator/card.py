@@ -6,7 +6,6 @@ absolute.
 
 from __future__ import annotations
 
-import vl_convert
 from markupsafe import Markup
 
 from generator.charts import Line, short_name
@@ -65,5 +64,7 @@ def card_svg(view: View) -> str:
 
 def render_card(view: View) -> bytes:
     """Return the card as PNG."""
+    import vl_convert  # heavy, and needed only where the site has an address
+
     png: bytes = vl_convert.svg_to_png(card_svg(view), scale=1)
     return png

@@ -2,8 +2,7 @@
 
 Takes rows of numbers, returns `Chart` with a wide and a narrow drawing of the same rows. A specification is compiled to
 Vega once a shape (kind, width, number of rows, scale); each chart only swaps its data, which is ten times cheaper.
-Colours are CSS variables of the page, so a drawing follows the theme. Names stand at fixed places with room measured in
-characters, because the drawing library measures text in another font than the browser.
+Colors are CSS variables of the page, so a drawing follows the theme.
 """
 
 from __future__ import annotations
@@ -12,24 +11,18 @@ import copy
 import functools
 import hashlib
 import json
-import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import altair as alt
-import vl_convert
 from markupsafe import Markup, escape
 
-WIDE, NARROW = 1000, 340
-_GUTTER = {WIDE: 250, NARROW: 0}  # room for names left of the plot; the narrow drawing puts them above their line
-_STEP = {WIDE: 34, NARROW: 46}
+from generator.chart_scale import NARROW, STEP, WIDE, Domain
+
 _NAME_LENGTH = {WIDE: 34, NARROW: 40}
-_NOTE = {WIDE: 150, NARROW: 0}
-_FONT = "ui-sans-serif, system-ui, sans-serif"
 MARKS = {
     "flagged": ("diamond", "var(--flagged)", "◆"),
     "suggestive": ("triangle-up", "var(--suggestive)", "▲"),
@@ -64,34 +57,6 @@ class Chart:
     narrow: Markup
 
 
-@dataclass(frozen=True)
-class Domain:
-    """The horizontal scale of a run's charts; shared by all of them, so that pages can be compared."""
-
-    low: float
-    high: float
-    step: float
-
-    @property
-    def ticks(self) -> tuple[float, ...]:
-        """The labelled values from low to high."""
-        count = round((self.high - self.low) / self.step)
-        return tuple(self.low + i * self.step for i in range(count + 1))
-
-    def share(self, value: float) -> float:
-        """Return a value's place on the scale in percent, clipped to its ends."""
-        return min(100.0, max(0.0, 100 * (value - self.low) / (self.high - self.low)))
-
-
-def domain_of(values: Sequence[float | None]) -> Domain:
-    """Return a scale from just below the smallest value to 100, in steps of 5 or 10."""
-    known = [v for v in values if v is not None]
-    lowest = min(known, default=80.0)
-    low = max(0.0, math.floor((lowest - 0.5) / 5) * 5.0)
-    step = 5.0 if 100 - low <= 35 else 10.0
-    return Domain(math.floor(low / step) * step, 100.0, step)
-
-
 def short_name(name: str, length: int) -> str:
     """Return a name with its middle left out where it is longer than its room."""
     if len(name) <= length:
@@ -101,7 +66,7 @@ def short_name(name: str, length: int) -> str:
 
 
 def _records(lines: Sequence[Line], width: int) -> list[dict[str, Any]]:
-    step, above = _STEP[width], width == NARROW
+    step, above = STEP[width], width == NARROW
     found = []
     # One model's band is drawn through; bands of different models stay apart, and so does a name above its line.
     gap = 0 if width == WIDE and len({(line.band_low, line.band_high) for line in lines}) == 1 else 2
@@ -123,70 +88,6 @@ def _records(lines: Sequence[Line], width: int) -> list[dict[str, Any]]:
             }
         )
     return found
-
-
-def _layers(domain: Domain, width: int) -> alt.LayerChart | alt.FacetChart:
-    plot = width - _GUTTER[width] - _NOTE[width] - 28
-    x_scale = alt.Scale(domain=[domain.low, domain.high], nice=False)
-    axis = alt.Axis(
-        values=list(domain.ticks), title=None, orient="bottom", format="d", tickSize=0, labelPadding=6, labelFlush=False
-    )
-    base = alt.Chart(alt.NamedData("rows"))
-
-    def x(field: str) -> alt.X:
-        return alt.X(f"{field}:Q", scale=x_scale, axis=axis)
-
-    def y(field: str) -> alt.Y:
-        return alt.Y(f"{field}:Q", scale=None, axis=None)
-
-    known = base.transform_filter("isValid(datum.estimate)")
-    spread = known.transform_filter("isValid(datum.ci_low)")
-    band = base.transform_filter("isValid(datum.band_low)").mark_rect(color="var(--band)")
-    edges = [
-        base.transform_filter("isValid(datum.band_low)")
-        .mark_rule(color="var(--band-edge)", strokeWidth=1)
-        .encode(x=x(edge), y=y("top"), y2="bottom:Q")
-        for edge in ("band_low", "band_high")
-    ]
-    ink = alt.Color("ink:N", scale=None)
-    return alt.layer(
-        band.encode(x=x("band_low"), x2="band_high:Q", y=y("top"), y2="bottom:Q"),
-        *edges,
-        spread.mark_rule(strokeWidth=2.5).encode(x=x("ci_low"), x2="ci_high:Q", y=y("y"), color=ink),
-        known.mark_point(size=110, strokeWidth=2.2, opacity=1).encode(
-            x=x("estimate"),
-            y=y("y"),
-            stroke=alt.Stroke("ink:N", scale=None),
-            fill=alt.Fill("fill:N", scale=None),
-            shape=alt.Shape("shape:N", scale=None),
-        ),
-        *_texts(base, plot, width),
-    ).properties(width=plot)
-
-
-def _texts(base: alt.Chart, plot: int, width: int) -> list[alt.Chart]:
-    y = alt.Y("label_y:Q", scale=None, axis=None)
-    style: dict[str, Any] = {"font": _FONT, "fontSize": 13, "baseline": "middle", "limit": 0}
-    wide = width == WIDE
-    left = -_GUTTER[width] - 14 if wide else 0
-    name = base.mark_text(align="left", color="var(--ink)", **style).encode(x=alt.value(left), y=y, text="name:N")
-    note = base.mark_text(align="left" if wide else "right", **style).encode(
-        x=alt.value(plot + 14 if wide else plot), y=y, text="note:N", color=alt.Color("note_ink:N", scale=None)
-    )
-    return [name, note]
-
-
-@functools.lru_cache(maxsize=32)
-def _compiled(domain: Domain, width: int, rows: int) -> dict[str, Any]:
-    """Return the Vega form of a shape of chart, its data still to be filled in."""
-    chart = _layers(domain, width).properties(height=rows * _STEP[width], autosize=alt.AutoSizeParams(type="none"))
-    chart = chart.properties(padding={"left": _GUTTER[width] + 14, "right": _NOTE[width] + 14, "top": 4, "bottom": 30})
-    chart = chart.configure(background="transparent", font=_FONT).configure_view(stroke=None)
-    chart = chart.configure_axis(
-        gridColor="var(--line)", domain=False, labelColor="var(--soft)", labelFontSize=12, labelFont=_FONT
-    )
-    vega: dict[str, Any] = vl_convert.vegalite_to_vega(chart.to_dict())
-    return vega
 
 
 def _filled(vega: dict[str, Any], records: list[dict[str, Any]]) -> dict[str, Any]:
@@ -213,20 +114,51 @@ def _named(svg: str, name: str, title: str, description: str, css: str) -> Marku
     return head + Markup(body)  # noqa: S704 - drawn by the library from escaped data
 
 
-def _svg(vega: dict[str, Any], cache: Path | None) -> str:
-    """Draw, or read an earlier drawing of the same specification by the same library."""
-    text = json.dumps(vega, sort_keys=True, allow_nan=False)
-    key = hashlib.sha256(f"{metadata.version('vl-convert-python')}|{text}".encode()).hexdigest()
-    file = cache / f"{key}.svg" if cache else None
+def _remembered(cache: Path | None, key: str, ending: str, make: Callable[[], str]) -> str:
+    """Return what was made under a key before, or make it: the drawing libraries are loaded only for what is new."""
+    file = cache / f"{hashlib.sha256(f'{_versions()}|{key}'.encode()).hexdigest()}.{ending}" if cache else None
     if file and file.exists():
         return file.read_text(encoding="utf-8")
-    svg: str = vl_convert.vega_to_svg(vega)
+    made = make()
     if file:
         file.parent.mkdir(parents=True, exist_ok=True)
         part = file.with_suffix(".part")
-        part.write_text(svg, encoding="utf-8")
+        part.write_text(made, encoding="utf-8")
         part.replace(file)
-    return svg
+    return made
+
+
+@functools.cache
+def _versions() -> str:
+    """Return what decides a drawing beside its data: the libraries, and how this project specifies its charts."""
+    sources = [
+        Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("chart_scale.py", "chart_specs.py")
+    ]
+    return "|".join([metadata.version("altair"), metadata.version("vl-convert-python"), *sources])
+
+
+@functools.lru_cache(maxsize=32)
+def _compiled(domain: Domain, width: int, rows: int, cache: Path | None) -> dict[str, Any]:
+    """Return the Vega form of a shape of chart, its data still to be filled in."""
+
+    def compile_now() -> str:
+        from generator.chart_specs import compiled
+
+        return json.dumps(compiled(domain, width, rows))
+
+    found: dict[str, Any] = json.loads(_remembered(cache, f"{domain!r} {width} {rows}", "json", compile_now))
+    return found
+
+
+def _svg(vega: dict[str, Any], cache: Path | None) -> str:
+    """Draw, or read an earlier drawing of the same specification by the same library."""
+
+    def draw_now() -> str:
+        from generator.chart_specs import drawn
+
+        return drawn(vega)
+
+    return _remembered(cache, json.dumps(vega, sort_keys=True, allow_nan=False), "svg", draw_now)
 
 
 def interval_chart(
@@ -238,7 +170,7 @@ def interval_chart(
     """
     drawn = {}
     for width, css in ((WIDE, "chart-wide"), (NARROW, "chart-narrow")):
-        vega = _filled(_compiled(domain, width, len(lines)), _records(lines, width))
+        vega = _filled(_compiled(domain, width, len(lines), cache), _records(lines, width))
         drawn[css] = _named(_svg(vega, cache), f"{name}-{css[6:]}", title, description, css)
     return Chart(drawn["chart-wide"], drawn["chart-narrow"])
 

@@ -9,7 +9,8 @@ from typing import Any
 from markupsafe import Markup
 
 from generator import paths
-from generator.charts import Domain, Line, bar, interval_chart
+from generator.chart_scale import Domain
+from generator.charts import Line, bar, interval_chart
 from generator.pages_leaderboard import mean_band, unranked
 from generator.render import NULL, cell, frame, plural, render_page
 from generator.schema.bank import Attribute

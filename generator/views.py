@@ -15,7 +15,8 @@ import pyarrow as pa
 from markupsafe import Markup
 
 from generator import paths
-from generator.charts import MARKS, Domain, Line, domain_of
+from generator.chart_scale import Domain, domain_of
+from generator.charts import MARKS, Line
 from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG, CONTROLS, Attribute, Concept
 from generator.schema.tables import OVERALL
 from generator.scorebook import ScoreBook, ScoreRow

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from generator import charts
-from generator.charts import MARKS, Domain, Line, bar, domain_of, interval_chart, short_name
+from generator import chart_specs, charts
+from generator.chart_scale import GUTTER, NARROW, NOTE, WIDE, Domain, domain_of
+from generator.charts import MARKS, Line, bar, interval_chart, short_name
 
+ROOT = Path(__file__).parent.parent
 DOMAIN = Domain(80.0, 100.0, 5.0)
 BAND = {"band_low": 92.0, "band_high": 96.0}
 SVG = "{http://www.w3.org/2000/svg}"
@@ -101,7 +106,7 @@ class TestIntervalChart:
 
     def test_places_follow_the_scale(self):
         # 88 on a scale of 80 to 100 stands at two fifths of the plot.
-        plot = charts.WIDE - charts._GUTTER[charts.WIDE] - charts._NOTE[charts.WIDE] - 28
+        plot = WIDE - GUTTER[WIDE] - NOTE[WIDE] - 28
         place = float(re.search(r'translate\(([\d.]+),17\)" d="', drawn(line()).wide)[1])
         assert place == pytest.approx(plot * 0.4, abs=1)
 
@@ -109,19 +114,33 @@ class TestIntervalChart:
         """Names are cut by characters so that even wide glyphs (0.62 em) end before the plot."""
         name = "vendor/" + "w" * 90
         wide = next(t for t in texts(drawn(line(name=name)).wide) if t.startswith("vendor"))
-        assert len(wide) * 13 * 0.62 <= charts._GUTTER[charts.WIDE] + 28
+        assert len(wide) * 13 * 0.62 <= GUTTER[WIDE] + 28
         narrow = next(t for t in texts(drawn(line(name=name)).narrow) if t.startswith("vendor"))
-        assert (len(narrow) + len("◆ flagged")) * 13 * 0.62 <= charts.NARROW - 28
+        assert (len(narrow) + len("◆ flagged")) * 13 * 0.62 <= NARROW - 28
 
     def test_the_same_lines_give_the_same_drawing(self):
         assert drawn(line(), line("sex")) == drawn(line(), line("sex"))
 
     def test_a_finished_drawing_is_read_from_the_cache(self, tmp_path, monkeypatch):
-        first = interval_chart([line()], DOMAIN, name="c", title="T", description="D", cache=tmp_path / "charts")
-        assert len(list((tmp_path / "charts").iterdir())) == 2
-        monkeypatch.setattr(charts.vl_convert, "vega_to_svg", lambda *_: pytest.fail("drawn again"))
-        again = interval_chart([line()], DOMAIN, name="c", title="T", description="D", cache=tmp_path / "charts")
-        assert again == first
+        asked = {"name": "c", "title": "T", "description": "D", "cache": tmp_path / "charts"}
+        first = interval_chart([line()], DOMAIN, **asked)
+        assert sorted(p.suffix for p in (tmp_path / "charts").iterdir()) == [".json", ".json", ".svg", ".svg"]
+        charts._compiled.cache_clear()
+        monkeypatch.setattr(chart_specs, "drawn", lambda *_: pytest.fail("drawn again"))
+        monkeypatch.setattr(chart_specs, "compiled", lambda *_: pytest.fail("compiled again"))
+        assert interval_chart([line()], DOMAIN, **asked) == first
+
+    def test_another_way_to_specify_charts_draws_them_anew(self, tmp_path, monkeypatch):
+        asked = {"name": "c", "title": "T", "description": "D", "cache": tmp_path / "charts"}
+        interval_chart([line()], DOMAIN, **asked)
+        monkeypatch.setattr(charts, "_versions", lambda: "another")
+        charts._compiled.cache_clear()
+        interval_chart([line()], DOMAIN, **asked)
+        assert len(list((tmp_path / "charts").iterdir())) == 8
+
+    def test_the_drawing_libraries_are_not_loaded_for_pages_alone(self):
+        code = "import sys, generator.build; sys.exit(any(m in sys.modules for m in ('altair', 'vl_convert')))"
+        assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
 
 
 def _symbol(markup):
