@@ -15,7 +15,10 @@ from generator.schema.canonical import sha256_hex
 from generator.schema.errors import InputError
 from harness.calls import Answer, Call, Message, Request
 from harness.keys import ResponseKeys
+from harness.near_names import near_names
 from harness.plan import Plan
+
+MANY = 30  # names that a message does not list
 
 
 @dataclass(frozen=True)
@@ -79,9 +82,18 @@ def blank(answer: Answer) -> str | None:
     return "empty" if answer.outcome != "filtered" and not answer.text.strip() else None
 
 
+def _there_is(name: str, known: list[str], what: str) -> str:
+    """Say which names there are: all of a few, the near ones of many."""
+    if len(known) <= MANY:
+        return f"it has: {', '.join(known)}"
+    close = near_names(name, known)
+    hint = f"did you mean {', '.join(close)}? " if close else ""
+    return f"{hint}it has {len(known)} {what}s, which `aibiasbench bank show` lists"
+
+
 def chosen(wanted: Collection[str], known: Collection[str], what: str) -> list[str]:
     """Return what a command line chose of what there is, in the plan's order; all when it chose nothing."""
     unknown = [name for name in wanted if name not in known]
     if unknown:
-        raise InputError(f"--{what} {unknown[0]}: not in this run; it has: {', '.join(known)}")
+        raise InputError(f"--{what} {unknown[0]}: not in this run; {_there_is(unknown[0], list(known), what)}")
     return [name for name in known if not wanted or name in wanted]

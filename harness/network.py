@@ -128,7 +128,7 @@ class NetworkLane:
         return False
 
     def _gave_up(self, call: Call, error: CallError) -> None:
-        self._outcome.fail(call.key, error.code)
+        self._outcome.fail(call.key, error.code, error.reason)
         self._health.failures += 1
         where = f"{call.request.model} at endpoint {self._name}"
         if error.unreachable:

@@ -14,6 +14,7 @@ from harness.calls import Answer, Call
 class Tally:
     """Running numbers of a stage for whoever watches; money in picodollars.
 
+    `overspent` counts, by model, calls that cost more than was reserved; the first of a model is among the warnings.
     `asked` counts calls that now have an answer, `cut`, `filtered` and `unusable` are among cached and asked ones.
     """
 
@@ -25,6 +26,7 @@ class Tally:
     spent: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
     warnings: list[str] = field(default_factory=list)
+    overspent: Counter[str] = field(default_factory=Counter)
 
     @property
     def done(self) -> int:
@@ -37,13 +39,15 @@ class Outcome:
     """What a run of calls came to.
 
     `answers`: by key, from cache or endpoint. `failures`: by key, the code (`VOTE_ERRORS`) of calls that failed for
-    good; nothing of them is cached. `left`: calls not asked because a cap or a stop came first. `capped`: the accounts
-    (`run`, `subject:SLUG`, `judge:SLUG`) whose cap stopped calls. `stopped`: why an endpoint ended the stage, or None.
+    good; nothing of them is cached. `reasons`: by code, an endpoint's last words, for the operator's eyes only.
+    `left`: calls not asked because a cap or a stop came first. `capped`: the accounts (`run`, `subject:SLUG`,
+    `judge:SLUG`) whose cap stopped calls. `stopped`: why an endpoint ended the stage, or None.
     """
 
     keep: bool = True
     answers: dict[str, Answer] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
     left: list[Call] = field(default_factory=list)
     capped: set[str] = field(default_factory=set)
     stopped: str | None = None
@@ -79,13 +83,17 @@ class Outcome:
         if self.keep:
             self.answers[key] = answer
 
-    def fail(self, key: str, code: str) -> None:
+    def fail(self, key: str, code: str, reason: str) -> None:
         """Count a call that failed for good."""
         self.tally.failed += 1
         self.failures[key] = code
+        self.reasons[code] = reason
 
     def overspent(self, call: Call, cost: int, reserved: int) -> None:
-        """Warn of a call that cost more than its reserved worst case."""
+        """Count a call that cost more than its reserved worst case, and warn of the first of its model."""
+        self.tally.overspent[call.request.model] += 1
+        if self.tally.overspent[call.request.model] > 1:
+            return
         self.tally.warnings.append(
             f"{call.request.model}: one call cost ${dollars(cost):.6f}, more than the ${dollars(reserved):.6f} that its"
             " declared prices allow; it is booked at its true cost: check the prices in run.toml"

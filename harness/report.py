@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -102,8 +102,24 @@ def counts(pairs: Iterable[tuple[str, int]]) -> str:
     return ", ".join(f"{number:,} {name}" for name, number in pairs) or "none"
 
 
+def failed_counts(failed: Mapping[str, int], reasons: Mapping[str, str]) -> str:
+    """Return how many calls failed for good, by code, each with what the endpoint said last."""
+    return "; ".join(
+        f"{number:,} {code}" + (f" (the last: {reasons[code]})" if code in reasons else "")
+        for code, number in failed.items()
+    )
+
+
+def overspent_lines(overspent: Mapping[str, int]) -> list[str]:
+    """Return a line for each model whose calls cost more than its declared prices allow."""
+    return [
+        f"{number:,} calls of {model} cost more than its declared prices allow; check the prices in {RUN_TOML}"
+        for model, number in sorted(overspent.items())
+    ]
+
+
 def exit_code(outcome: Outcome, again: str) -> int:
-    """Return 0 or 130; raises CapError or InputError where a cap or an endpoint stopped the stage."""
+    """Return 0 or 130; raises CapError or InputError where a cap or an endpoint stopped the stage, or none answered."""
     left = f"{len(outcome.left):,} calls are left; `{again}` goes on from here"
     if outcome.interrupted:
         click.echo(f"interrupted: {left}", err=True)
@@ -112,4 +128,7 @@ def exit_code(outcome: Outcome, again: str) -> int:
         raise InputError(f"{outcome.stopped}\n{left}")
     if outcome.capped:
         raise CapError(f"stopped at a spend cap ({', '.join(sorted(outcome.capped))}): {left}, with a higher cap")
+    if outcome.failures and not outcome.tally.asked + outcome.tally.cached:
+        last = list(outcome.reasons.values())[-1]
+        raise InputError(f"no call was answered, the last failed with: {last}\nonce that is mended: `{again}`")
     return 0

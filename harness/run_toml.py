@@ -79,8 +79,9 @@ def run_folder(run: str, runs: Path = RUNS) -> Path:
 
 def _shape_faults(error: ValidationError, where: str) -> list[str]:
     """Word a shape error; an unknown key comes with the keys that are known there."""
+    items = error.errors()
     faults = validation_faults(error, where)
-    for i, item in enumerate(error.errors()):
+    for i, item in enumerate(items):
         if item["type"] == "extra_forbidden":
             *parents, key = item["loc"]
             known = _keys_at(parents)
@@ -91,7 +92,13 @@ def _shape_faults(error: ValidationError, where: str) -> list[str]:
         elif item["type"] == "missing" and "prices" in item["loc"]:
             place = ".".join(str(part) for part in item["loc"])
             faults[i] = f"{where}: {place}: missing; every price is declared in US dollars, 0 for what is free"
-    return faults
+    # A list whose entries are at fault is said to be too short as well, for lack of good ones.
+    inside = {item["loc"][:depth] for item in items for depth in range(1, len(item["loc"]))}
+    return [
+        fault
+        for fault, item in zip(faults, items, strict=True)
+        if item["type"] != "too_short" or item["loc"] not in inside
+    ]
 
 
 def _keys_at(parents: list[int | str]) -> list[str]:

@@ -262,6 +262,53 @@ class TestCommand:
         assert (second["asked"], second["from_cache"]) == (0, first["asked"])
         assert second["spent_usd"] == first["spent_usd"]
 
+    def test_what_failed_is_told_in_the_endpoints_words(self, tmp_path: Path, working: Bank) -> None:
+        answered = self.planned(working) - 4
+        blocked = Reply(403, {"error": {"message": "moderated"}})
+        with ScriptedServer([Reply(body=chat())] * answered + [blocked]) as server:
+            folder = self.folder(tmp_path, live_data(working, server.url))
+            done = invoke(*self.args(folder, working))
+        assert done.returncode == 0
+        words = 'HTTP status 403: {"error": {"message": "moderated"}}'
+        assert f"failed for good: 4 blocked (the last: {words})\n" in done.stdout
+        again = f"aibiasbench eval {folder} asks what failed again; aibiasbench judge {folder} takes it as errors"
+        assert done.stdout.endswith(f"next: {again}\n")
+
+    def test_a_run_of_which_nothing_is_answered_is_no_success(self, tmp_path: Path, working: Bank) -> None:
+        with ScriptedServer([Reply(404, b"no such model")]) as server:
+            folder = self.folder(tmp_path, live_data(working, server.url))
+            done = invoke(*self.args(folder, working, concepts=1))
+        assert done.returncode == 2
+        assert done.stderr == (
+            "error: no call was answered, the last failed with: HTTP status 404: no such model\n"
+            f"once that is mended: `aibiasbench eval {folder}`\n"
+        )
+
+    def test_answers_of_nothing_say_how_to_ask_again(self, tmp_path: Path, working: Bank) -> None:
+        with ScriptedServer([Reply(body=chat(" "))]) as server:
+            folder = self.folder(tmp_path, live_data(working, server.url))
+            done = invoke(*self.args(folder, working, concepts=1))
+            invoke("cache", "prune", "--cache", tmp_path / "c.sqlite", "--outcome", "unusable")
+            server.script = lambda *_: Reply(body=chat())
+            again = invoke(*self.args(folder, working, concepts=1), "--json")
+        prune = f"to ask again: aibiasbench cache prune --cache {tmp_path}/c.sqlite --outcome unusable\n"
+        assert prune in done.stdout
+        assert json.loads(again.stdout)["outcomes"] == {"answered": 10}
+
+    def test_a_price_declared_too_low_is_one_warning_and_a_count(self, tmp_path: Path, working: Bank) -> None:
+        usage = {"prompt_tokens": 9, "completion_tokens": 5, "cost": 0.5}
+        with ScriptedServer([Reply(body=chat(usage=usage))]) as server:
+            done = invoke(*self.args(self.folder(tmp_path, live_data(working, server.url)), working, concepts=1))
+        assert done.stderr.count("warning: ") == 1
+        assert "10 calls of alpha/one cost more than its declared prices allow; check the prices in" in done.stdout
+
+    def test_an_unknown_concept_is_proposed_a_near_one(self, tmp_path: Path, working: Bank) -> None:
+        done = invoke("eval", self.folder(tmp_path, live_data(working)), "--concept", "age_apartment")
+        assert done.stderr == (
+            "error: --concept age_apartment: not in this run; did you mean age_apartment_no_history?"
+            " it has 132 concepts, which `aibiasbench bank show` lists\n"
+        )
+
     def test_it_says_where_to_look_further(self, tmp_path: Path, working: Bank) -> None:
         with ScriptedServer() as server:
             done = invoke(*self.args(self.folder(tmp_path, live_data(working, server.url)), working))

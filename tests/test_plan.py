@@ -112,6 +112,15 @@ class TestLoadPlan:
             make_plan(changed(data, path, value))
         assert [word for word in words if word not in str(caught.value)] == []
 
+    def test_a_faulty_entry_does_not_make_its_list_too_short(self, bank: Bank) -> None:
+        data = live_data(bank)
+        del data["models"][0]["prices"]
+        with pytest.raises(InputError) as caught:
+            make_plan(data)
+        assert len(caught.value.faults) == 1
+        with pytest.raises(InputError, match="run.toml: models: .*at least 1 item"):  # noqa: RUF043 - a dot is a dot
+            make_plan(live_data(bank, models=[]))
+
     def test_every_fault_is_shown_together(self, bank: Bank) -> None:
         data = live_data(bank, date="never", supersedes="test-run", models=[callee("alpha/one", params={"n": 1})])
         with pytest.raises(InputError) as caught:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +17,9 @@ from generator.schema.errors import InputError
 from harness.bank import BANK_DEFAULT, bank_folder, read_bank_folder
 from harness.bank_sheet import favorable, render_sheet
 from harness.bank_stats import BankStats, Spread, bank_stats
+from harness.near_names import near_names
 
 PLAIN_WIDTH = 120
-# Names proposed for a mistyped one: how many, how like it (difflib's ratio), and how much of a name must be typed.
-NEAR, LIKENESS, LEAST_PART = 3, 0.75, 4
 
 folder_option = click.option(
     "--folder",
@@ -129,13 +126,6 @@ def _concept_of(bank: Bank, name: str) -> Concept:
     close = near_names(name, list(bank.concept))
     hint = f"; did you mean {', '.join(close)}?" if close else "."
     raise InputError(f"concept {name!r} is not in the bank{hint} `aibiasbench bank show` lists all {len(bank.concept)}")
-
-
-def near_names(typed: str, names: Sequence[str]) -> list[str]:
-    """Return up to three names like the one typed: slips of the keyboard first, then names that hold it whole."""
-    close = difflib.get_close_matches(typed.lower(), names, n=NEAR, cutoff=LIKENESS)
-    holding = [name for name in names if len(typed) >= LEAST_PART and typed.lower() in name and name not in close]
-    return [*close, *holding][:NEAR]
 
 
 def _marked(rendered: Rendered) -> Text:

@@ -18,7 +18,18 @@ from harness.cache import DEFAULT_CACHE
 from harness.evaluate import bank_prompts, chosen, response_calls
 from harness.outcome import Outcome
 from harness.progress import stage_progress
-from harness.report import cache_option, chosen_cache, counts, exit_code, show_forecast, spent_line, stage_name, usd
+from harness.report import (
+    cache_option,
+    chosen_cache,
+    counts,
+    exit_code,
+    failed_counts,
+    overspent_lines,
+    show_forecast,
+    spent_line,
+    stage_name,
+    usd,
+)
 from harness.run_toml import RUNS, run_folder
 from harness.session import Session, open_session
 
@@ -93,6 +104,8 @@ def summary_of(session: Session, outcome: Outcome) -> dict[str, Any]:
         "attempts": tally.attempts,
         "outcomes": dict(sorted(tally.outcomes.items())),
         "failed": dict(sorted(Counter(outcome.failures.values()).items())),
+        "reasons": outcome.reasons,
+        "overspent": dict(sorted(tally.overspent.items())),
         "left": len(outcome.left),
         "left_by_model": dict(sorted(Counter(call.request.model for call in outcome.left).items())),
         "capped": sorted(outcome.capped),
@@ -108,23 +121,30 @@ def summary_of(session: Session, outcome: Outcome) -> dict[str, Any]:
 
 def summary_lines(summary: dict[str, Any], run: str) -> list[str]:
     """Return the summary in words, with the commands to look further."""
+    where = "" if summary["cache"] == str(DEFAULT_CACHE) else f" --cache {summary['cache']}"
     planned, cached, asked = (f"{summary[key]:,}" for key in ("planned", "from_cache", "asked"))
     lines = [
         f"eval of {summary['run_id']}: {planned} answers planned, {cached} from the cache, {asked} asked now",
         f"outcomes: {counts(summary['outcomes'].items())}",
     ]
     if summary["failed"]:
-        lines.append(f"failed for good, asked again next time: {counts(summary['failed'].items())}")
+        lines.append(f"failed for good: {failed_counts(summary['failed'], summary['reasons'])}")
+    if summary["outcomes"].get("unusable"):
+        lines.append(
+            f"unusable: nothing but white space, three times over; to ask again: aibiasbench cache prune{where}"
+            " --outcome unusable"
+        )
     if summary["left"]:
         lines.append(f"left: {counts(summary['left_by_model'].items())}")
     lines.append(spent_line(summary))
-    where = "" if summary["cache"] == str(DEFAULT_CACHE) else f" --cache {summary['cache']}"
-    lines.append(f"look further: aibiasbench cache list{where}")
     if summary["unknown_cost_usd"]:
         lines.append(
             f"of that {usd(summary['unknown_cost_usd'])} is the worst case of calls whose cost is unknown; when the"
             f" vendor's bill is there: aibiasbench eval {run} --settle-lost USD"
         )
-    if not summary["left"]:
+    lines += [*overspent_lines(summary["overspent"]), f"look further: aibiasbench cache list{where}"]
+    if summary["failed"] and not summary["left"]:
+        lines.append(f"next: aibiasbench eval {run} asks what failed again; aibiasbench judge {run} takes it as errors")
+    elif not summary["left"]:
         lines.append(f"next: aibiasbench judge {run}")
     return lines

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from harness.report import (
     chosen_cache,
     counts,
     exit_code,
+    failed_counts,
+    overspent_lines,
     show_forecast,
     spent_line,
     stage_name,
@@ -87,6 +90,8 @@ def summary_of(session: Session, result: Judging) -> dict[str, Any]:
         "left": len(result.stopped.left) if result.stopped else 0,
         "absent": result.absent,
         "statuses": result.manifest["counts"] if result.manifest else {},
+        "reasons": {code: reason for wave in result.waves for code, reason in wave.reasons.items()},
+        "overspent": dict(sorted(sum((tally.overspent for tally in waves), Counter[str]()).items())),
         "vote_errors": dict(sorted(result.errors.items())),
         "mask_leaks": result.leaks,
         "spent_usd": dollars(session.ledger.committed()),
@@ -102,7 +107,10 @@ def summary_lines(summary: dict[str, Any], run: str, folder: Path) -> list[str]:
     if summary["absent"]:
         lines.append(f"absent rows: {summary['absent']:,}, not asked yet; ask them: aibiasbench eval {run}")
     if summary["vote_errors"]:
-        lines.append(f"votes in error: {counts((n, c) for n, c in summary['vote_errors'].items())}")
+        lines.append(f"votes in error: {failed_counts(summary['vote_errors'], summary['reasons'])}")
+    if summary["reasons"]:
+        lines.append(f"failed calls are asked again by: aibiasbench judge {run}")
+    lines += overspent_lines(summary["overspent"])
     lines.append(spent_line(summary))
     if summary["statuses"]:
         lines += [
