@@ -384,6 +384,7 @@ class TestData:
 
     def test_a_split_table_is_read_whole(self, tmp_path, monkeypatch):
         monkeypatch.setattr("generator.downloads.SIZE_LIMIT", 20_000)
+        monkeypatch.setattr("generator.receipt_files.SIZE_LIMIT", 20_000)
         edition = make_edition(tmp_path / RUN, bank=small_bank(("gender", "control_tag")))
         _, files = write_data(edition, tmp_path / "data")
         assert {f.part for f in files if f.table == "receipts"} >= {"gender__1", "gender__2"}
