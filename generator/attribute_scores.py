@@ -83,9 +83,9 @@ class AttributeResult:
     @cached_property
     def measured(self) -> Measured:
         """The intervals; the replicates themselves, some megabytes, are let go."""
-        values, tally = self.resampled.values(), self.tally
+        values, tally = self.resampled.values(spare=1), self.tally
         disparities, gaps = (values[tally.index(metric)].copy() for metric in ("disparity", "worst_gap"))
-        values = np.concatenate([values, _spread_of(values[self.group_refusals])[None]])
+        values[-1] = _spread_of(values[self.group_refusals])
         values.sort(axis=-1)
         samples = [*(r.sample for r in tally.ratios), tally.find("refusal_rate").sample]
         *intervals, asymmetry = sorted_intervals(values, samples)

@@ -37,7 +37,7 @@ from generator.stats.bootstrap import (
 from generator.stats.tiers import Standing, comparisons, tiers
 from generator.workers import local_workers, processors
 
-MANY_MODELS = 20  # from here on processes gain more than they cost to start
+MANY_MODELS = 100  # from here on processes gain more than they cost to start
 _THREADS = 4
 
 # Applies a task to every slug and returns the results in the same order.
@@ -93,7 +93,7 @@ def score_here(run: Run, *, withheld: frozenset[str] = frozenset(), resamples: i
     """Score a run on this machine: a few models in threads, many in processes, which do not wait for each other."""
     if len(run.models) < MANY_MODELS:
         return score_run(run, withheld=withheld, resamples=resamples)
-    with local_workers(processors()) as workers:
+    with local_workers(processors(), preload=ShardTask.__module__) as workers:
         return score_run(run, withheld=withheld, resamples=resamples, each=workers.each)
 
 

@@ -111,14 +111,17 @@ def _await_parent() -> None:
 
 
 @contextmanager
-def local_workers(jobs: int) -> Iterator[Workers]:
-    """Yield workers on this machine: one process a job, or this process when there is one job."""
+def local_workers(jobs: int, *, preload: str = PRELOAD) -> Iterator[Workers]:
+    """Yield workers on this machine: one process a job, or this process when there is one job.
+
+    `preload` names the module of their tasks.
+    """
     if jobs < 2:
         yield Inline()
         return
     # A fork server starts clean and early: workers never inherit threads, and load the heavy modules once.
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([PRELOAD])
+    context.set_forkserver_preload([preload])
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent)
     try:
         for _ in range(jobs):

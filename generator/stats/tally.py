@@ -97,11 +97,11 @@ class Replicates:
         """Return the resampled denominator of a ratio: (resamples,)."""
         return np.asarray(self.sums[self.under[place]])
 
-    def values(self) -> FloatArray:
-        """Return numerator / denominator: a new array (ratios, resamples), NaN = no value."""
-        found = np.empty((len(self.over), self.sums.shape[1]))
+    def values(self, *, spare: int = 0) -> FloatArray:
+        """Return numerator / denominator: a new array (ratios + spare rows, resamples), NaN = no value."""
+        found = np.empty((len(self.over) + spare, self.sums.shape[1]))
         with np.errstate(invalid="ignore"):
-            for over, under, row in zip(self.over, self.under, found, strict=True):
+            for over, under, row in zip(self.over, self.under, found, strict=not spare):
                 np.divide(self.sums[over], self.sums[under], out=row)
         return found
 

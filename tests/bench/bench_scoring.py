@@ -1,12 +1,13 @@
 """How long scoring takes, beside scipy.stats.bootstrap and a plain loop doing the same interval, in one run.
 
-python -m tests.bench.bench_scoring [MODELS ...]      (default: 14 100; 1000 takes some minutes to write first)
+python -m tests.bench.bench_scoring [MODELS ...]      (default: 14 100; 1000 takes a minute to write first)
+
+A few models are scored in threads, many in processes, as `aibiasbench score` does.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import resource
 import sys
 import tempfile
 import time
@@ -22,9 +23,10 @@ import pyarrow.parquet as pq
 import scipy.stats
 
 from generator.schema.bank import Bank
-from generator.scores import score_run
+from generator.scores import score_here
 from generator.shards import Run, load_run
 from generator.stats.bootstrap import Resamples, concept_counts, one_attribute, percentile_interval
+from tests.bench.watch import watched
 from tests.factories import make_bank, make_run
 
 RESAMPLES = 10_000
@@ -33,19 +35,18 @@ VENDORS = 20
 
 @contextmanager
 def measured(what: str) -> Iterator[None]:
-    """Print the wall and processor time of a block."""
-    wall, processor = time.perf_counter(), time.process_time()
-    yield
-    wall, processor = time.perf_counter() - wall, time.process_time() - processor
-    print(f"{what:<58} {wall:8.2f} s wall {processor:8.2f} s processor")
+    """Print the wall and processor time of a block, all processes together, and the peak memory of each."""
+    with watched() as found:
+        yield
+    print(f"{what:<58} {found.text()}", flush=True)
 
 
-def write_models(folder: Path, bank: Bank, models: int) -> Run:
+def write_models(folder: Path, bank: Bank, models: int, *, repeats: int = 3) -> Run:
     """Write a run of many models: one model's rows, their values and labels shuffled within a rubric for each.
 
     Only what scoring reads has to be true here, so the folder is not for `load_run`.
     """
-    run = load_run(make_run(folder / "base", bank=bank, models=("sim-v0/m0",)))
+    run = load_run(make_run(folder / "base", bank=bank, models=("sim-v0/m0",), repeats=repeats))
     table = pq.read_table(run.shard_path("sim-v0/m0"))
     rubric = table["rubric"].to_numpy(zero_copy_only=False)
     slugs = [f"sim-v{i % VENDORS}/m{i}" for i in range(models)]
@@ -76,8 +77,7 @@ def bench_scoring(models: int, bank: Bank) -> None:
         concept_counts.cache_clear()
         rows = models * run.layout.size
         with measured(f"score {models:,} models, {rows:,} rows, B = {RESAMPLES:,}"):
-            score_run(run, resamples=RESAMPLES)
-        print(f"{'':<58} {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:8.0f} MiB peak so far")
+            score_here(run, resamples=RESAMPLES)
 
 
 def bench_loading(bank: Bank) -> None:
