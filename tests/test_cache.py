@@ -150,6 +150,11 @@ class TestCommands:
         assert self.run("prune", "--cache", path, "--older-than", "5", "--dry-run") == "3 answers would be deleted\n"
         assert self.run("prune", "--cache", path, "--all") == "3 answers deleted\n"
 
+    def test_a_prune_that_nothing_fits_says_where_to_look(self, tmp_path: Path) -> None:
+        path = self.filled(tmp_path)
+        shown = self.run("prune", "--cache", path, "--model", "alpha/typo")
+        assert shown == f"0 answers deleted\nno answer fits; what there is: aibiasbench cache list --cache {path}\n"
+
     def test_prune_without_a_condition_is_refused(self, tmp_path: Path) -> None:
         result = CliRunner().invoke(aibiasbench, ["cache", "prune", "--cache", self.filled(tmp_path)])
         assert result.exit_code == 2

@@ -242,6 +242,18 @@ class TestCommand:
         assert "Traceback" not in err
         assert "is the worst case of calls whose cost is unknown" in out
 
+    def test_ctrl_c_while_rows_are_planned_says_how_to_go_on(
+        self, tmp_path: Path, working: Bank, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def interrupt(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("harness.commands.eval.response_calls", interrupt)
+        folder = self.folder(tmp_path, live_data(working))
+        done = invoke(*self.args(folder, working))
+        words = f"interrupted: no answer is lost; `aibiasbench eval {folder}` goes on from here\n"
+        assert (done.returncode, done.stderr) == (130, words)
+
     def test_lost_calls_are_settled_by_the_operator(self, tmp_path: Path, working: Bank) -> None:
         with ScriptedServer([Reply(body=chat(), cut=3), Reply(body=chat())]) as server:
             folder = self.folder(tmp_path, live_data(working, server.url))

@@ -70,6 +70,9 @@ def prune(
     with _opened(cache) as answers:
         gone = answers.prune(model=model, role=role, outcome=outcome, before=before, dry_run=dry_run)
     click.echo(f"{gone:,} answers {'would be deleted' if dry_run else 'deleted'}")
+    if not gone:
+        where = "" if cache == DEFAULT_CACHE else f" --cache {cache}"
+        click.echo(f"no answer fits; what there is: aibiasbench cache list{where}", err=True)
 
 
 def _opened(path: Path) -> Cache:

@@ -19,6 +19,7 @@ from harness.evaluate import bank_prompts, chosen, response_calls
 from harness.outcome import Outcome
 from harness.progress import stage_progress
 from harness.report import (
+    INTERRUPTED,
     cache_option,
     chosen_cache,
     counts,
@@ -71,12 +72,16 @@ def command(
         show_forecast(folder, bank, answers, models=models, concepts=concepts, as_json=as_json)
         return 0
     now = int(time.time())
-    with open_session(folder, stage="eval", bank=bank, cache=answers, now=now, environment=os.environ) as session:
-        if settle_lost is not None:
-            settled = session.ledger.settle_lost(picodollars(settle_lost))
-            click.echo(f"{settled:,} calls of unknown cost are booked at ${settle_lost:.2f} together", err=True)
-        outcome = evaluate(session, models, concepts)
-        summary = summary_of(session, outcome)
+    try:
+        with open_session(folder, stage="eval", bank=bank, cache=answers, now=now, environment=os.environ) as session:
+            if settle_lost is not None:
+                settled = session.ledger.settle_lost(picodollars(settle_lost))
+                click.echo(f"{settled:,} calls of unknown cost are booked at ${settle_lost:.2f} together", err=True)
+            outcome = evaluate(session, models, concepts)
+            summary = summary_of(session, outcome)
+    except KeyboardInterrupt:  # while rows are planned or looked up; during the calls the engine stops itself
+        click.echo(f"interrupted: no answer is lost; `aibiasbench eval {run}` goes on from here", err=True)
+        return INTERRUPTED
     click.echo(json.dumps(summary, indent=2) if as_json else "\n".join(summary_lines(summary, run)))
     return exit_code(outcome, f"aibiasbench eval {run}")
 
