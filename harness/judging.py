@@ -32,9 +32,11 @@ class Judging:
 
     @property
     def stopped(self) -> Outcome | None:
-        """The wave that a cap, an endpoint or Ctrl-C stopped, or None."""
+        """The wave that a cap, an endpoint or Ctrl-C stopped, or a first one without any vote; None otherwise."""
         last = self.waves[-1] if self.waves else None
-        return last if last is not None and (last.left or last.halted) else None
+        if last is None:
+            return None
+        return last if last.left or last.halted or (len(self.waves) == 1 and last.barren) else None
 
 
 def collect(

@@ -59,6 +59,11 @@ class Outcome:
         """Whether no further attempt may start."""
         return self.interrupted or self.stopped is not None
 
+    @property
+    def barren(self) -> bool:
+        """Whether calls failed for good and not one was answered, now or before."""
+        return bool(self.failures) and not self.tally.asked + self.tally.cached
+
     def closed(self, call: Call) -> bool:
         """Tell whether a cap has closed the account of a call."""
         return RUN_ACCOUNT in self.capped or account_of(call) in self.capped

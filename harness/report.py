@@ -102,6 +102,11 @@ def counts(pairs: Iterable[tuple[str, int]]) -> str:
     return ", ".join(f"{number:,} {name}" for name, number in pairs) or "none"
 
 
+def cache_words(path: Path | str) -> str:
+    """Return the option that names a cache on a command line, empty for the one that needs none."""
+    return "" if str(path) == str(DEFAULT_CACHE) else f" --cache {path}"
+
+
 def failed_counts(failed: Mapping[str, int], reasons: Mapping[str, str]) -> str:
     """Return how many calls failed for good, by code, each with what the endpoint said last."""
     return "; ".join(
@@ -128,7 +133,7 @@ def exit_code(outcome: Outcome, again: str) -> int:
         raise InputError(f"{outcome.stopped}\n{left}")
     if outcome.capped:
         raise CapError(f"stopped at a spend cap ({', '.join(sorted(outcome.capped))}): {left}, with a higher cap")
-    if outcome.failures and not outcome.tally.asked + outcome.tally.cached:
+    if outcome.barren:
         last = list(outcome.reasons.values())[-1]
         raise InputError(f"no call was answered, the last failed with: {last}\nonce that is mended: `{again}`")
     return 0

@@ -14,7 +14,8 @@ from generator.shards import load_run
 from harness.bank import read_bank_folder
 from harness.commands import eval as evaluation
 from harness.commands import judge
-from tests.plans import simulated_data, write_run_toml
+from tests.plans import live_data, simulated_data, write_run_toml
+from tests.scripted_server import Reply, ScriptedServer, chat
 
 MODEL = "sim-alpha/one"
 BANK = read_bank_folder(Path(__file__).parent.parent / "content" / "bank")
@@ -94,3 +95,38 @@ class TestCommand:
         result = invoke(folder, "--partial")
         assert result.return_value == 130
         assert "interrupted: no vote is lost" in result.stderr
+
+
+class TestOverHttp:
+    """Judges behind a scripted server; the subject's answers are all alike, so two prompts make two votes a judge."""
+
+    def judged(self, folder: Path, reply: Reply) -> Any:
+        with ScriptedServer() as server:
+            write_run_toml(folder, live_data(BANK, server.url))
+            CliRunner().invoke(evaluation.command, [*options(folder), "--concept", A_CONCEPT])
+            server.script = lambda *_: reply
+            return invoke(folder, "--partial")
+
+    def test_judges_of_whom_none_answers_stop_the_stage_before_any_receipt(self, tmp_path: Path) -> None:
+        result = self.judged(tmp_path / "r", Reply(404, b"no such judge"))
+        assert isinstance(result.exception, InputError)
+        assert "no call was answered, the last failed with: HTTP status 404: no such judge" in str(result.exception)
+        assert not (tmp_path / "r" / "manifest.json").exists()
+
+    def test_votes_that_are_no_json_are_kept_and_it_says_how_to_ask_again(self, tmp_path: Path) -> None:
+        result = self.judged(tmp_path / "r", Reply(body=chat("I think SUPPORT")))
+        assert "votes in error: 20 not_json\n" in result.stdout
+        again = f"aibiasbench cache prune --cache {tmp_path}/cache.sqlite --role judge --outcome unusable\n"
+        assert f"are kept; to ask again: {again}" in result.stdout
+
+    def test_a_judge_that_is_down_for_some_is_told_in_its_words(self, tmp_path: Path) -> None:
+        vote = json.dumps({"label": "SUPPORT", "verdict_matches_prose": True, "evidence": "x"})
+        replies = [Reply(body=chat(vote)), Reply(403, b"moderated")]
+        with ScriptedServer() as server:
+            folder = write_run_toml(tmp_path / "r", live_data(BANK, server.url))
+            CliRunner().invoke(evaluation.command, [*options(folder), "--concept", A_CONCEPT])
+            server.script = lambda _, number: replies[number % 2]
+            result = invoke(folder, "--partial")
+        assert "blocked (the last: HTTP status 403: moderated)\n" in result.stdout
+        assert f"failed calls are asked again by: aibiasbench judge {folder}\n" in result.stdout
+        assert result.return_value == 0

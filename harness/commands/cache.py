@@ -13,6 +13,7 @@ from generator.schema.errors import InputError
 from generator.schema.names import simulated
 from harness.budget import dollars
 from harness.cache import DEFAULT_CACHE, Cache, CacheLine
+from harness.report import cache_words
 
 OUTCOMES = ("answered", "cut", "filtered", "unusable")
 _DAY = 86_400
@@ -71,8 +72,7 @@ def prune(
         gone = answers.prune(model=model, role=role, outcome=outcome, before=before, dry_run=dry_run)
     click.echo(f"{gone:,} answers {'would be deleted' if dry_run else 'deleted'}")
     if not gone:
-        where = "" if cache == DEFAULT_CACHE else f" --cache {cache}"
-        click.echo(f"no answer fits; what there is: aibiasbench cache list{where}", err=True)
+        click.echo(f"no answer fits; what there is: aibiasbench cache list{cache_words(cache)}", err=True)
 
 
 def _opened(path: Path) -> Cache:

@@ -14,13 +14,13 @@ import click
 
 from harness.bank import BANK_DEFAULT, bank_folder, read_bank_folder
 from harness.budget import RUN_ACCOUNT, caps_of, dollars, picodollars
-from harness.cache import DEFAULT_CACHE
 from harness.evaluate import bank_prompts, chosen, response_calls
 from harness.outcome import Outcome
 from harness.progress import stage_progress
 from harness.report import (
     INTERRUPTED,
     cache_option,
+    cache_words,
     chosen_cache,
     counts,
     exit_code,
@@ -126,7 +126,7 @@ def summary_of(session: Session, outcome: Outcome) -> dict[str, Any]:
 
 def summary_lines(summary: dict[str, Any], run: str) -> list[str]:
     """Return the summary in words, with the commands to look further."""
-    where = "" if summary["cache"] == str(DEFAULT_CACHE) else f" --cache {summary['cache']}"
+    where = cache_words(summary["cache"])
     planned, cached, asked = (f"{summary[key]:,}" for key in ("planned", "from_cache", "asked"))
     lines = [
         f"eval of {summary['run_id']}: {planned} answers planned, {cached} from the cache, {asked} asked now",

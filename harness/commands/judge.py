@@ -18,6 +18,7 @@ from harness.progress import stage_progress
 from harness.report import (
     INTERRUPTED,
     cache_option,
+    cache_words,
     chosen_cache,
     counts,
     exit_code,
@@ -96,6 +97,7 @@ def summary_of(session: Session, result: Judging) -> dict[str, Any]:
         "mask_leaks": result.leaks,
         "spent_usd": dollars(session.ledger.committed()),
         "cap_usd": session.plan.caps.run,
+        "cache": str(session.cache.path),
         "warnings": [warning for tally in waves for warning in tally.warnings],
     }
 
@@ -108,6 +110,11 @@ def summary_lines(summary: dict[str, Any], run: str, folder: Path) -> list[str]:
         lines.append(f"absent rows: {summary['absent']:,}, not asked yet; ask them: aibiasbench eval {run}")
     if summary["vote_errors"]:
         lines.append(f"votes in error: {failed_counts(summary['vote_errors'], summary['reasons'])}")
+    if summary["vote_errors"].keys() - summary["reasons"].keys():
+        lines.append(
+            "votes without valid JSON three times over are kept; to ask again: aibiasbench cache prune"
+            f"{cache_words(summary['cache'])} --role judge --outcome unusable"
+        )
     if summary["reasons"]:
         lines.append(f"failed calls are asked again by: aibiasbench judge {run}")
     lines += overspent_lines(summary["overspent"])
