@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -97,6 +99,30 @@ class TestDemo:
         names += [f"receipts/{path.name}" for path in (done[0] / "receipts").iterdir()]
         assert len(names) == 9
         assert [n for n in names if (folder / n).read_bytes() != (done[0] / n).read_bytes()] == []
+
+
+class TestInterrupt:
+    def test_ctrl_c_lets_the_stage_end_in_its_own_words(self, tmp_path: Path) -> None:
+        command = [sys.executable, "-m", "generator", "demo", "--no-publish", "--bank", str(BANK)]
+        process = subprocess.Popen(
+            command,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        cache = tmp_path / ".cache" / f"{FULL.run_id}.sqlite"
+        while not cache.exists():
+            assert process.poll() is None
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the program and to its stage
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert "interrupted: " in err
+        assert f"`aibiasbench eval {FULL.run_id}` goes on from here" in err
+        assert "Traceback" not in err
 
 
 class TestStartAfresh:

@@ -15,10 +15,12 @@ from harness.audit import AUDIT
 from harness.bank import BANK_DEFAULT, bank_folder, read_bank_folder
 from harness.demo import FULL, MARK, SMALL, run_toml
 from harness.receipts import replace_file
+from harness.report import INTERRUPTED
 from harness.run_toml import RUN_TOML, RUNS
 
 CACHE = Path(".cache")
 SITE_TOML = "site.toml"
+GRACE = 10.0  # seconds that an interrupted stage gets
 
 
 @click.command("demo")
@@ -89,6 +91,20 @@ def lend_words(content: Path) -> None:
 def stage(*words: str) -> None:
     """Run one command of this program and show it; its failure ends the demonstration with its exit code."""
     click.echo(f"$ aibiasbench {' '.join(words)}", err=True)
-    done = subprocess.run([sys.executable, "-m", "generator", *words], check=False)  # noqa: S603 - our own commands
-    if done.returncode:
-        raise click.exceptions.Exit(done.returncode)
+    with subprocess.Popen([sys.executable, "-m", "generator", *words]) as child:  # noqa: S603 - our own commands
+        try:
+            code = child.wait()
+        except KeyboardInterrupt:
+            code = ended(child)
+    if code:
+        raise click.exceptions.Exit(code)
+
+
+def ended(child: subprocess.Popen[bytes]) -> int:
+    """Return the exit code of an interrupted stage, which a terminal's Ctrl-C reached as well: it ends in its own words."""
+    try:
+        return child.wait(timeout=GRACE) or INTERRUPTED
+    except subprocess.TimeoutExpired:
+        child.terminate()
+        child.wait()
+        return INTERRUPTED
