@@ -24,6 +24,10 @@ from generator.schema.errors import InputError
 
 # Every ASCII punctuation mark may follow a backslash in Markdown; escaping all of them leaves a fact no syntax at all.
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+# Upright, as LaTeX sets them; slanted ones come from another font than their neighbors where no font for formulas is.
+_CAPITAL_GREEK = re.compile(r"<mi>(&#x003(?:9[1-9A-F]|A[0-9]);)</mi>")
+# Signs between two terms that the converter takes for letters: an operator has room on both sides.
+_SIGNS = re.compile(r"<mi>(&#x000B1;|:)</mi>")
 _ALIGN = re.compile(r"text-align:(left|center|right)")
 
 
@@ -70,7 +74,9 @@ def mathml(latex: str, *, block: bool = False) -> str:
         raise InputError(f"formula {latex.strip()!r}: {type(error).__name__}: {error}") from error
     if "\\" in found:  # the converter passes what it does not know through as text
         raise InputError(f"formula {latex.strip()!r}: a command in it is not supported; see {found!r}")
-    return found.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "", 1)
+    found = found.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "", 1)
+    found = _SIGNS.sub(r"<mo>\1</mo>", found)
+    return _CAPITAL_GREEK.sub(r'<mi mathvariant="normal">\1</mi>', found)
 
 
 def _block(latex: str) -> str:

@@ -152,6 +152,8 @@ def summary(view: View, model: str) -> str:
     names = {word: [a.label for a in view.demographic if view.evidence(model, a.id) == word] for word in FOUND}
     parts = [f"{FOUND[word]}: {', '.join(found)}" for word, found in names.items() if found]
     open_ = view.evidence_counts(model)["unresolved"]
+    if not parts and not open_:
+        return "Nothing follows about this model: no attribute could be tested against its own noise."
     first = f"{'; '.join(parts)}." if parts else "On no attribute does this run show more than the model’s own noise."
     if not open_:
         return first

@@ -57,10 +57,11 @@ def render_judging(view: View, page: str) -> bytes:
     failing = [row["rubric"] for row in whole if row["gate"] not in ("kappa", "pabak")]
     two = sum(view.two_judges(model) for model in view.models)
     judges = view.manifest.judges
-    verdict = f"{', '.join(failing)} did not pass the gate." if failing else "Every rubric passes the gate."
+    verdict = f"Not through the gate: {', '.join(failing)}." if failing else "Every rubric passes the gate."
+    fewer = "" if not two else ", because a judge of the same vendor stood down"
     lede = (
         f"{judges.primary[0]} and {judges.primary[1]} label every answer, {judges.tiebreak} votes where they differ. "
-        f"{two} of {plural(len(view.models), 'model')} {'has' if two == 1 else 'have'} two judges. {verdict}"
+        f"{two} of {plural(len(view.models), 'model')} {'has' if two == 1 else 'have'} two judges{fewer}. {verdict}"
     )
     context = frame(
         view.edition,

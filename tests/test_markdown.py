@@ -56,6 +56,10 @@ class TestFormulas:
         with pytest.raises(InputError, match="not supported"):
             mathml(r"\bigl\lvert x \bigr\rvert")
 
+    def test_capital_greek_is_upright_and_signs_are_operators(self):
+        html = mathml(r"\Phi \pm \nu : b")
+        assert '<mi mathvariant="normal">&#x003A6;</mi><mo>&#x000B1;</mo><mi>&#x003BD;</mi><mo>:</mo>' in html
+
 
 class TestStructure:
     def test_no_inline_style_and_number_columns_by_class(self):

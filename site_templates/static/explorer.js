@@ -355,6 +355,7 @@
 
   async function refresh() {
     const mine = ++turn;
+    root.setAttribute("aria-busy", "true");
     const text = element("q").value.trim();
     element("q").disabled = element("model").value === "";
     let hits = null;
@@ -362,6 +363,7 @@
       hits = await matching(text);
     } catch (error) {
       say(`The responses could not be loaded (${error.message}).`);
+      root.setAttribute("aria-busy", "false");
       return;
     }
     if (mine !== turn) return;
@@ -375,6 +377,7 @@
     sayFound(all.rows.length);
     showCounts(countsOf(all));
     narrowChoices();
+    root.setAttribute("aria-busy", "false");
   }
 
   // ---- Start.

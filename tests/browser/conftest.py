@@ -18,7 +18,7 @@ from playwright.sync_api import TimeoutError as NotInTime
 from generator import paths
 from generator.publish import Options, publish
 from tests.browser.checks import CSP_WATCH, ROOT
-from tests.browser.site import LIVE, SIMULATED, content_folder
+from tests.browser.site import LIVE, REMOVED, SIMULATED, content_folder
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = [
@@ -55,6 +55,11 @@ class BuiltSite:
             "runs": "runs/index.html",
             "leaderboard": paths.run_index(SIMULATED),
             "preview-leaderboard": paths.run_index(LIVE),
+            "preview-model": paths.model_page(LIVE, "alpha/one"),
+            "preview-judging": paths.run_page(LIVE, "judging"),
+            "preview-audit": paths.run_page(LIVE, "audit"),
+            "preview-run": paths.run_page(LIVE, "run"),
+            "tombstone": paths.run_index(REMOVED),
             "model": paths.model_page(SIMULATED, model),
             "attribute": paths.attribute_page(SIMULATED, "age"),
             "control": paths.attribute_page(SIMULATED, "control_tag"),
@@ -110,7 +115,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BuiltSite]:
     folder = tmp_path_factory.mktemp("site")
     content = content_folder(folder / "content", ROOT)
     root = folder / "dist"
-    publish(Options(out=root, content=content, preview=True))
+    publish(Options(out=root, content=content, preview=True, runs=(REMOVED,)))
+    publish(Options(out=root, content=content, preview=True, remove=(REMOVED,)))
     with served(root) as address:
         yield BuiltSite(root, address)
 

@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from generator.pages_run import NOTE_FILE
 from generator.schema.panel import Judges
 from tests import factories
 
-SIMULATED, LIVE = "sim-small", "live-small"
+SIMULATED, LIVE, REMOVED = "sim-small", "live-small", "gone-small"
 QUOTA = {"stance": 1, "allocation": 1, "refusal": 1, "regard": 0, "capability": 1}
 # Everything that a model may write and a page must neither run, render nor lose.
 HOSTILE = (
@@ -65,7 +66,7 @@ def hostile(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def write_runs(runs: Path) -> None:
-    """Write both run folders below `runs`."""
+    """Write the run folders below `runs`: a simulated one, a live one, and a tiny one, there to be removed."""
     bank = factories.make_bank(groups=3, quota=QUOTA, control_quota=QUOTA)
     models = ("sim-alpha/one", "sim-beta/two", "sim-judge-a/three")
     shards = {m: hostile(factories.make_rows(bank, m, repeats=2, run_id=SIMULATED, answers=answers)) for m in models}
@@ -75,10 +76,15 @@ def write_runs(runs: Path) -> None:
         shards = {m: hostile(factories.make_rows(bank, m, repeats=2, run_id=LIVE, answers=answers)) for m in live}
         judges = factories.JUDGES.model_dump(mode="json")
         factories.write_run(runs / LIVE, bank, shards, kind="live", judges=judges, date="2026-11-29")
+    (runs / LIVE / NOTE_FILE).write_text("Asked on one afternoon.\n\nA <b>second</b> paragraph.\n", encoding="utf-8")
+    tiny = factories.make_bank(groups=2, quota={"stance": 1}, control_quota={"stance": 1})
+    factories.write_run(
+        runs / REMOVED, tiny, {"sim-alpha/one": factories.make_rows(tiny, "sim-alpha/one", repeats=1, run_id=REMOVED)}
+    )
 
 
 def content_folder(folder: Path, root: Path) -> Path:
-    """Make a content folder with the project's own site.toml and prose, and the two runs."""
+    """Make a content folder with the project's own site.toml and prose, and the runs."""
     folder.mkdir(parents=True)
     shutil.copy(root / "content" / "site.toml", folder / "site.toml")
     shutil.copytree(root / "content" / "pages", folder / "pages")

@@ -36,14 +36,20 @@ def explorer(site, wide):
     """The explorer, open and filled."""
     with opened(wide, site.http) as watched:
         watched.page.goto(site.http + paths.explorer_page(SIMULATED))
-        watched.page.wait_for_selector("#explorer-table tbody tr")
+        settled(watched.page)
         yield watched.page
         assert watched.faults == []
         assert watched.blocked() == []
 
 
+def settled(page):
+    """Wait until the rows found are drawn and counted."""
+    page.wait_for_selector("#explorer[aria-busy=false]")
+
+
 def count(page):
     """The number of rows that the page says it found."""
+    settled(page)
     return int(page.inner_text("#explorer-status").split()[0].replace(",", ""))
 
 
@@ -85,7 +91,6 @@ class TestFilters:
     def test_an_address_finds_what_the_files_hold(self, explorer, site, rows, asked, wanted):
         address = "&".join(f"{key}={value}" for key, value in asked.items())
         explorer.goto(f"{site.http}{paths.explorer_page(SIMULATED)}?{address}")
-        explorer.wait_for_selector("#explorer:not([hidden])")
         assert count(explorer) == sum(bool(wanted(row)) for row in rows)
 
     def test_all_rows_come_first(self, explorer, rows):
@@ -93,6 +98,7 @@ class TestFilters:
 
     def test_choices_carry_how_many_rows_they_would_find(self, explorer, rows):
         explorer.select_option("#filter-attribute", "age")
+        settled(explorer)
         text = explorer.locator("#filter-status option[value=refused]").text_content()
         refused = sum(r["status"] == "refused" and r["attribute"] == "age" for r in rows)
         assert text == f"refused ({refused})"
@@ -122,7 +128,6 @@ class TestFilters:
 
     def test_an_unknown_value_in_the_address_is_ignored(self, explorer, site, rows):
         explorer.goto(f"{site.http}{paths.explorer_page(SIMULATED)}?model=<script>&status=nothing&page=x")
-        explorer.wait_for_selector("#explorer:not([hidden])")
         assert count(explorer) == len(rows)
 
 
@@ -134,7 +139,7 @@ class TestRows:
         explorer.click("#explorer-next")
         comes_to_query(explorer, {"page": "2"})
         explorer.goto(explorer.url.replace("page=2", f"page={pages}"))
-        explorer.wait_for_selector("#explorer-table tbody tr")
+        settled(explorer)
         assert explorer.locator("#explorer-table tbody tr").count() == len(rows) - 50 * (pages - 1)
         assert explorer.is_disabled("#explorer-next")
 
@@ -142,7 +147,7 @@ class TestRows:
         explorer.goto(
             f"{site.http}{paths.explorer_page(SIMULATED)}?model={MODEL}&concept=age_capability_0&framing=professional"
         )
-        explorer.wait_for_selector("#explorer-table tbody tr")
+        settled(explorer)
         wanted = [
             r for r in rows if (r["model"], r["concept"], r["framing"]) == (MODEL, "age_capability_0", "professional")
         ]
@@ -155,6 +160,26 @@ class TestRows:
             href = shown.nth(place).locator("a").evaluate("a => a.href")
             key = (MODEL, row["concept"], row["framing"], row["group"], row["repeat"])
             assert href == site.http + paths.permalink(SIMULATED, *key)
+
+    def test_rows_are_drawn_before_everything_is_counted(self, site, wide):
+        seen = """() => { window.seen = []; new MutationObserver(() => {
+          const drawn = !!document.querySelector("#explorer-table tbody tr");
+          const counted = !!document.querySelector("#explorer-status")?.textContent;
+          if (drawn || counted) window.seen.push([drawn, counted]);
+        }).observe(document, { childList: true, subtree: true }); }"""
+        with opened(wide, site.http) as watched:
+            watched.page.add_init_script(f"({seen})()")
+            watched.page.goto(site.http + paths.explorer_page(SIMULATED))
+            settled(watched.page)
+            assert watched.page.evaluate("window.seen[0]") == [True, False]
+
+    def test_ids_wrap_on_a_phone_and_are_copied_as_they_are(self, site, browser):
+        with context_of(browser, width=360) as context, opened(context, site.http) as watched:
+            watched.page.goto(site.http + paths.explorer_page(SIMULATED))
+            settled(watched.page)
+            link = watched.page.locator("#explorer-table tbody th a").first
+            assert link.locator("wbr").count() > 0
+            assert link.text_content() == "age_allocation_0"
 
 
 class TestTextSearch:

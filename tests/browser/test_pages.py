@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 
@@ -27,19 +28,30 @@ MEASURE = """() => {
       out.push(`${e.tagName} ${e.className} ends at ${Math.round(box.right)}`);
     }
   }
+  const mute = [];
+  for (const e of document.querySelectorAll("main *")) {
+    const style = getComputedStyle(e);
+    if (e.scrollWidth <= e.clientWidth + 1 || !["auto", "scroll"].includes(style.overflowX)) continue;
+    const name = `${e.tagName} ${e.className}`;
+    const named = e.hasAttribute("aria-label") || e.hasAttribute("aria-labelledby");
+    if (e.tabIndex !== 0 || !e.hasAttribute("role") || !named) mute.push(`${name} without a name or focus`);
+    // Two covers that move with the content, two shades that stay: they say where more lies.
+    if (e.tagName !== "PRE" && !style.backgroundAttachment.includes("local")) mute.push(`${name} gives no hint`);
+  }
   return {
-    width, scroll: document.documentElement.scrollWidth, out: out.slice(0, 3),
+    width, mute, scroll: document.documentElement.scrollWidth, out: out.slice(0, 3),
     lang: document.documentElement.lang, title: document.title,
     h1: document.querySelectorAll("h1").length, main: document.querySelectorAll("main").length,
   };
 }"""
 
 
-def fault_lines(kind: str, found: dict[str, object]) -> list[str]:
+def fault_lines(kind: str, found: dict[str, Any]) -> list[str]:
     """What a measured page does wrong."""
     faults = []
-    if int(str(found["scroll"])) > int(str(found["width"])):
+    if found["scroll"] > found["width"]:
         faults.append(f"{kind}: scrolls sideways: {found['scroll']} in {found['width']}: {found['out']}")
+    faults += [f"{kind}: scrolls sideways: {fault}" for fault in found["mute"]]
     for name, wanted in (("lang", "en"), ("h1", 1), ("main", 1)):
         if found[name] != wanted:
             faults.append(f"{kind}: {name} is {found[name]!r}, not {wanted!r}")
@@ -210,6 +222,14 @@ class TestTheCheckersCanFail:
             found = fault_lines("bad", watched.page.evaluate(MEASURE))
         assert len(found) == 1
         assert "scrolls sideways" in found[0]
+
+    def test_a_box_that_scrolls_without_a_hint(self, tmp_path, browser):
+        box = '<main><h1>x</h1><div style="overflow-x:auto"><p style="width:900px">wide</p></div></main>'
+        page = bad_page(tmp_path, box)
+        with context_of(browser, width=360) as context, opened(context, "file:") as watched:
+            watched.page.goto(page.as_uri())
+            found = fault_lines("bad", watched.page.evaluate(MEASURE))
+        assert [f.rpartition(" ")[2] for f in found] == ["focus", "hint"]
 
     def test_weight(self, tmp_path):
         (tmp_path / "a.css").write_text("".join(f".c{i}{{color:#{i * 7919 % 4096:03x}}}" for i in range(5000)))

@@ -117,6 +117,23 @@ class TestCharts:
             assert [b for b in boxes if b[1] < 0 or b[2] > width] == []
             assert overlaps(boxes) == []
 
+    @pytest.mark.parametrize("width", [320, 360, 1280])
+    @pytest.mark.parametrize("kind", ["model", "attribute"])
+    def test_no_label_lies_over_a_band(self, site, browser, width, kind):
+        with context_of(browser, width=width) as context, opened(context, site.http) as watched:
+            watched.page.goto(site.http + site.kinds[kind])
+            words, bands = watched.page.evaluate(
+                """() => {
+                  const drawings = [...document.querySelectorAll("figure.plot svg")];
+                  const shown = drawings.find((s) => s.checkVisibility());
+                  const box = (e) => { const b = e.getBoundingClientRect();
+                    return [e.textContent, b.left, b.right, b.top, b.bottom]; };
+                  return [[...shown.querySelectorAll("text")].filter((t) => t.textContent.trim()).map(box),
+                    [...shown.querySelectorAll('[fill="var(--band)"]')].map(box)]; }"""
+            )
+            assert bands
+            assert [a[0] for a in words for b in bands if overlaps([a, b])] == []
+
     def test_the_overlap_check_can_fail(self):
         assert overlaps([["a", 0, 10, 0, 10], ["b", 5, 15, 5, 15], ["c", 20, 30, 0, 10]]) == [("a", "b")]
 
@@ -129,6 +146,54 @@ def overlaps(boxes):
         for b in boxes[i + 1 :]
         if min(a[2], b[2]) - max(a[1], b[1]) > 1 and min(a[4], b[4]) - max(a[3], b[3]) > 1
     ]
+
+
+class TestIds:
+    """Concept ids are long words: they wrap after an underscore, and are copied without a trace of it."""
+
+    @pytest.mark.parametrize("kind", ["row", "set", "concept"])
+    def test_a_heading_breaks_an_id_at_its_underscores_only(self, site, browser, kind):
+        with context_of(browser, width=360) as context, opened(context, site.http) as watched:
+            watched.page.goto(site.http + site.kinds[kind])
+            lines = watched.page.evaluate(
+                """() => {
+                  document.styleSheets[0].insertRule("h1 { font-size: 4.5rem !important; overflow-wrap: anywhere; }");
+                  const lines = [];
+                  const walker = document.createTreeWalker(document.querySelector("h1"), NodeFilter.SHOW_TEXT);
+                  for (let node; (node = walker.nextNode()) && !node.parentElement.closest(".vh, .which");) {
+                    for (let i = 0; i < node.length; i++) {
+                      const range = document.createRange();
+                      range.setStart(node, i); range.setEnd(node, i + 1);
+                      const top = Math.round(range.getBoundingClientRect().top);
+                      if (!lines.length || lines.at(-1).top !== top) lines.push({ top, text: "" });
+                      lines.at(-1).text += node.data[i];
+                    }
+                  }
+                  return lines.map((line) => line.text);
+                }"""
+            )
+            assert lines == ["age_", "stance_", "0"]
+            assert watched.page.locator("h1").inner_text().startswith("age_stance_0")
+
+    def test_the_way_to_a_row_leads_over_its_set(self, site, page):
+        page.goto(site.http + site.kinds["row"])
+        step = page.locator(".crumbs a").last
+        assert step.text_content() == "age_stance_0"
+        step.click()
+        comes_to(page, lambda url: url == site.http + site.kinds["set"])
+
+
+class TestAtAGlance:
+    def test_a_set_begins_with_every_label_and_each_leads_to_its_answer(self, site, page):
+        page.goto(site.http + site.kinds["set"])
+        lines = page.locator("#direct .glance tbody tr")
+        assert lines.count() == 3
+        for line in lines.all():
+            first = line.locator(".labels a").first
+            answer = page.locator(f'[id="{first.get_attribute("href")[1:]}"]')
+            assert first.inner_text() in answer.locator("h4").inner_text()
+            group = page.locator(f'[id="{line.locator("th a").get_attribute("href")[1:]}"]')
+            assert group.locator("h3").inner_text() == line.locator("th").inner_text()
 
 
 class TestKeyboard:
