@@ -101,7 +101,7 @@ def stage(*words: str) -> None:
 
 
 def ended(child: subprocess.Popen[bytes]) -> int:
-    """Return the exit code of an interrupted stage: Ctrl-C in a terminal reached it, too, and it ends in its own words."""
+    """Return the exit code of an interrupted stage; Ctrl-C in a terminal reached it, too: it ends in its own words."""
     try:
         return child.wait(timeout=GRACE) or INTERRUPTED
     except subprocess.TimeoutExpired:
