@@ -13,7 +13,7 @@ import signal
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, CancelledError, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
@@ -24,6 +24,7 @@ T_co = TypeVar("T_co", covariant=True)
 PRELOAD = "generator.publish_tasks"
 _SHARES = 3  # a process takes its names in about as many portions, so that none waits long for the last
 DASK_TIMEOUT = "10s"
+_AGAIN = "the site in place is as it was; publish again"
 _DASK_ADDRESS = re.compile(r"(?P<scheme>tcp|tls)://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):(?P<port>[0-9]{1,5})")
 
 
@@ -127,6 +128,11 @@ def local_workers(jobs: int, *, preload: str = PRELOAD) -> Iterator[Workers]:
         for _ in range(jobs):
             pool.submit(os.getpid)
         yield Pool(pool, jobs)
+    except BrokenExecutor:
+        pool.shutdown()
+        raise InputError(
+            f"a worker process was killed, most often for lack of memory; {_AGAIN} with fewer --jobs"
+        ) from None
     except BaseException:
         pool.shutdown(wait=True, cancel_futures=True)
         raise
@@ -150,7 +156,7 @@ def checked_dask_address(text: str) -> str:
 def dask_workers(address: str) -> Iterator[Workers]:
     """Yield the workers of a Dask scheduler; raises InputError when it is not installed or cannot be reached."""
     try:
-        from distributed import Client
+        from distributed import Client, KilledWorker
         from distributed.security import Security
     except ImportError:
         raise InputError("--dask: Dask is not installed here; type: pip install 'aibiasbench[dask]'") from None
@@ -165,4 +171,11 @@ def dask_workers(address: str) -> Iterator[Workers]:
     with client:
         if not client.scheduler_info()["workers"]:
             raise InputError(f"--dask {address}: the scheduler has no worker; start `dask worker {address}`")
-        yield Cluster(client)
+        try:
+            yield Cluster(client)
+        except CancelledError:
+            raise InputError(f"--dask {address}: the connection to the scheduler was lost; {_AGAIN}") from None
+        except KilledWorker as error:
+            raise InputError(
+                f"--dask {address}: workers died, one after another, over a task ({error}); {_AGAIN}"
+            ) from None

@@ -46,7 +46,7 @@ def free_port():
 
 @contextmanager
 def cluster(count, folder):
-    """A scheduler and workers as processes of their own; yields address and worker processes."""
+    """A scheduler and workers as processes of their own; yields address and processes, the scheduler first."""
     address = f"tcp://127.0.0.1:{free_port()}"
     environment = {**os.environ, "PYTHONPATH": str(ROOT), FLAG: str(folder / "died"), "PYTHONWARNINGS": "ignore"}
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment, "cwd": folder}
@@ -57,7 +57,7 @@ def cluster(count, folder):
         options = ["--host", "127.0.0.1", "--nthreads", "1", "--local-directory", str(folder)]
         processes += [subprocess.Popen([*worker, *options], **quiet) for _ in range(count)]
         wait_for(address, count)
-        yield address, processes[1:]
+        yield address, processes
     finally:
         for process in processes:
             process.kill()
@@ -87,7 +87,7 @@ class TestCluster:
         monkeypatch.setattr(building, "make_receipts", deadly)
         with cluster(2, tmp_path) as (address, processes):
             publish(Options(out=tmp_path / "dist", content=content, dask=address))
-            ended = [process.poll() for process in processes]
+            ended = [process.poll() for process in processes[1:]]
         assert sorted(code is None for code in ended) == [False, True]
         assert contents(tmp_path / "dist") == contents(tmp_path / "plain")
 
@@ -96,6 +96,15 @@ class TestCluster:
         with cluster(0, tmp_path) as (address, _), pytest.raises(InputError, match="the scheduler has no worker"):
             publish(Options(out=tmp_path / "dist", content=content, dask=address))
         assert not (tmp_path / "dist").exists()
+
+    def test_a_scheduler_that_dies_is_one_line(self, tmp_path):
+        lost = pytest.raises(
+            InputError, match="the connection to the scheduler was lost; the site in place is as it was"
+        )
+        with cluster(1, tmp_path) as (address, processes), lost, workers.dask_workers(address) as found:
+            pending = found.submit(time.sleep, 60)
+            processes[0].kill()
+            pending.result()
 
 
 class TestRefusals:
