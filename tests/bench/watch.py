@@ -35,6 +35,7 @@ def watched() -> Iterator[Watched]:
     """Yield what is seen; it is complete when the block has ended."""
     found, before = Watched(), {pid: _seconds(pid) for pid in _tree()}
     ended = threading.Event()
+    own = 0.0
 
     def look() -> None:
         for pid in _tree():
@@ -46,8 +47,10 @@ def watched() -> Iterator[Watched]:
                 continue
 
     def sample() -> None:
+        nonlocal own
         while not ended.wait(0.1):
             look()
+        own = time.thread_time()
 
     thread = threading.Thread(target=sample)
     start = time.perf_counter()
@@ -59,22 +62,19 @@ def watched() -> Iterator[Watched]:
         ended.set()
         thread.join()
         look()
+        found.processor[os.getpid()] -= own  # what watching itself took
 
 
 def _tree() -> list[int]:
-    children: dict[int, list[int]] = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            except (OSError, IndexError):
-                continue
-            children.setdefault(parent, []).append(int(folder.name))
     found, todo = [], [os.getpid()]
     while todo:
         pid = todo.pop()
         found.append(pid)
-        todo += children.get(pid, [])
+        try:
+            for thread in Path(f"/proc/{pid}/task").iterdir():
+                todo += [int(word) for word in (thread / "children").read_text().split()]
+        except OSError:
+            continue
     return found
 
 
