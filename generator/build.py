@@ -41,15 +41,16 @@ _ASSET = re.compile(rb"assets/[A-Za-z0-9._-]+")
 def build(options: Options, plan: Plan, state: State, report: Report, state_file: Path) -> Outcome:
     """Build what the plan names, keep the rest, swap the tree in and remember what it was made from."""
     check_site(options.out)
-    with locked(options.out), ExitStack() as stack:
-        local = stack.enter_context(local_workers(options.jobs))
-        remote = stack.enter_context(dask_workers(options.dask)) if options.dask else local
-        each = remote.each if options.dask or options.jobs > 1 else None
-        editions = [edition_of(folder, options, plan, report, state=state, each=each) for folder in plan.build.values()]
-        kept = {run: found for run, found in read_published(options.out).items() if run in plan.keep}
-        editions = fitted(editions, options, kept, report)
-        front = front_of(editions, kept, options, plan)
-        with fresh_tree(options.out) as root:
+    with locked(options.out):
+        # The workers end before the tree is swapped in, or cleared away: none may still write below it.
+        with fresh_tree(options.out) as root, ExitStack() as stack:
+            local = stack.enter_context(local_workers(options.jobs))
+            remote = stack.enter_context(dask_workers(options.dask)) if options.dask else local
+            each = remote.each if options.dask or options.jobs > 1 else None
+            editions = [edition_of(f, options, plan, report, state=state, each=each) for f in plan.build.values()]
+            kept = {run: found for run, found in read_published(options.out).items() if run in plan.keep}
+            editions = fitted(editions, options, kept, report)
+            front = front_of(editions, kept, options, plan)
             tree = Tree(root, options.out)
             parts = _run_tasks(editions, tree, plan, state, local, remote, report)
             keep_runs(tree, plan, kept)
@@ -58,7 +59,8 @@ def build(options: Options, plan: Plan, state: State, report: Report, state_file
         after = footprint(options.out)
         checked = {run: sorted(state.checked_by(plan.code, run)) for run in plan.keep}
         checked |= {e.run_id: shard_keys(e.run.manifest) for e in editions}
-        write_state(state_file, State(after.digest, plan.root, front.run_id, plan.keys, parts, plan.code, checked))
+        made = State(after.digest, plan.root, front.run_id, plan.keys, parts, plan.code, checked)
+        _remember(state_file, made, report)
     return Outcome(
         built=[e.run_id for e in editions],
         kept=sorted(kept),
@@ -68,6 +70,14 @@ def build(options: Options, plan: Plan, state: State, report: Report, state_file
         files=after.files,
         bytes=after.bytes,
     )
+
+
+def _remember(file: Path, state: State, report: Report) -> None:
+    """Keep the state for the next publish; the site stands without it."""
+    try:
+        write_state(file, state)
+    except OSError as error:
+        report(f"{file}: what was built could not be noted ({error.strerror}); the next publish makes everything anew")
 
 
 def edition_of(

@@ -465,7 +465,9 @@ class TestPreview:
         preview = dataclasses.replace(edition, standing=standing, run=run)
         for page, html in render_pages(preview):
             reader = read(html)
-            assert "Preview, not a publication. the gate fails and 1 more reason the audit is missing" in reader.text, page
+            assert "Preview, not a publication. the gate fails and 1 more reason the audit is missing" in reader.text, (
+                page
+            )
             assert ("meta", {"name": "robots", "content": "noindex"}) in reader.tags, page
             assert "Simulated run" not in reader.text, page
 

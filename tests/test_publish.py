@@ -309,6 +309,16 @@ def _anybody_in(session: int) -> bool:
     return True
 
 
+class TestState:
+    def test_a_site_stands_though_its_state_cannot_be_kept(self, tmp_path):
+        content, said = make_content(tmp_path / "content"), []
+        (tmp_path / ".cache").mkdir()
+        (tmp_path / ".cache" / "publish").write_text("a file where the folder of states would be")
+        publish(Options(out=tmp_path / "dist", content=content), said.append)
+        assert (tmp_path / "dist" / "runs/first/index.html").is_file()
+        assert "the next publish makes everything anew" in said[-1]
+
+
 class TestProcesses:
     def test_workers_of_a_killed_publish_end_even_when_it_dies_as_they_start(self):
         code = (
@@ -335,6 +345,7 @@ class TestProcesses:
         with pytest.raises(AttributeError):
             publish(Options(out=tmp_path / "dist", content=base / "content", jobs=2, cache=tmp_path / "cache"))
         assert not (tmp_path / "dist").exists()
+        assert not trees.building(tmp_path / "dist").exists()
 
 
 class TestCommand:
