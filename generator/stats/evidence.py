@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -16,6 +17,7 @@ SUGGESTIVE_AT = 0.05
 _MDE_FACTOR = 1.960 + 0.842
 
 
+@lru_cache(maxsize=65_536)
 def tail_p(hits: int, kept: int, sample: Sample) -> float:
     """Return T_df(Phi^-1((1 + hits) / (kept + 1)) sqrt((n - 1) / n)); NaN below two concepts or without a replicate.
 
