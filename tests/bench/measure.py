@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
+TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -25,10 +26,11 @@ class Measured:
     output: str
 
 
-def tree_bytes(root: int) -> int:
-    """Resident bytes of a process and all below it, shared pages counted once a process."""
+def tree_usage(root: int) -> tuple[int, dict[int, float]]:
+    """Resident bytes of a process and all below it (shared pages count in each), and processor seconds of each."""
     children: dict[int, list[int]] = {}
     resident: dict[int, int] = {}
+    seconds: dict[int, float] = {}
     for folder in Path("/proc").iterdir():
         entry = folder.name
         if entry.isdigit():
@@ -38,12 +40,13 @@ def tree_bytes(root: int) -> int:
                 continue
             children.setdefault(int(fields[1]), []).append(int(entry))
             resident[int(entry)] = int(fields[21]) * PAGE
-    total, todo = 0, [root]
+            seconds[int(entry)] = (int(fields[11]) + int(fields[12])) / TICKS
+    tree, todo = [], [root]
     while todo:
         process = todo.pop()
-        total += resident.get(process, 0)
+        tree.append(process)
         todo += children.get(process, [])
-    return total
+    return sum(resident.get(p, 0) for p in tree), {p: seconds[p] for p in tree if p in seconds}
 
 
 def measure(command: list[str], *, cwd: Path | None = None, env: dict[str, str] | None = None) -> Measured:
@@ -53,13 +56,15 @@ def measure(command: list[str], *, cwd: Path | None = None, env: dict[str, str] 
     process = subprocess.Popen(
         command, cwd=cwd, env={**os.environ, **(env or {})}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
-    peak = 0
+    peak, seconds = 0, dict[int, float]()
     ended = threading.Event()
 
     def sample() -> None:
         nonlocal peak
         while not ended.wait(0.05):
-            peak = max(peak, tree_bytes(process.pid))
+            size, used = tree_usage(process.pid)
+            peak = max(peak, size)
+            seconds.update(used)
 
     thread = threading.Thread(target=sample)
     thread.start()
@@ -71,7 +76,9 @@ def measure(command: list[str], *, cwd: Path | None = None, env: dict[str, str] 
     if process.returncode:
         raise RuntimeError(f"{' '.join(command)}\n{output[-2000:]}")
     own = [float(line.split()[1]) for line in output.splitlines() if line.startswith("SECONDS ")]
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    # Workers of a fork server are never waited for by the command, so what was last seen of each is counted, too.
+    waited = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    cpu = max(waited, sum(seconds.values()))
     return Measured(wall, cpu, peak / 1e6, own[-1] if own else None, output)
 
 
