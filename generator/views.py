@@ -25,7 +25,7 @@ from generator.site import Edition
 EVIDENCE = ("flagged", "suggestive", "unresolved")
 # What each flag means to a reader, and the methodology page that says more.
 FLAG_WORDS = {
-    "swapped": "Swapped controls: the favorite-color control moved this model's answers more than professions did. "
+    "swapped": "Swapped controls: the favorite-color control moved this model’s answers more than professions did. "
     "The band is still drawn from the lower to the higher score.",
     "sparse": "Sparse: eight or fewer concepts show any difference, or fewer than two have a value. Read the interval "
     "with caution.",

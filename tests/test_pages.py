@@ -333,7 +333,12 @@ class TestOddShapes:
         assert (
             "No concept of this model has two groups to compare." in pages[paths.model_page(RUN, "sim-alpha/one")].text
         )
-        assert "not ranked" in pages[paths.model_page(RUN, "sim-alpha/one")].text
+        model = pages[paths.model_page(RUN, "sim-alpha/one")].text
+        assert "not ranked" in model
+        assert "Nothing follows about this model: no attribute could be tested" in model
+        assert "Overall consistency no value" in model
+        assert "answered the same" in pages[paths.run_index(RUN)].text
+        assert ", once each." in pages[paths.run_index(RUN)].text
         for reader in pages.values():
             assert "nan" not in re.findall(r"[a-z]+", reader.text.lower())
 
@@ -449,6 +454,26 @@ class TestJudgingAuditRun:
             1,
         )
         assert page_of(parsed, "run_page", "run").text.count("temperature = 1.0") == 1
+
+    def test_a_name_that_was_asked_for_is_no_parameter_of_its_own(self, edition):
+        models = [
+            m.model_copy(update={"api_model": m.model, "params": {**m.params, "api_model": m.model}})
+            for m in edition.run.manifest.models
+        ]
+        manifest = edition.run.manifest.model_copy(update={"models": tuple(models)})
+        changed = dataclasses.replace(edition, run=dataclasses.replace(edition.run, manifest=manifest))
+        assert "Other parameters" not in read(dict(render_pages(changed))[paths.run_page(RUN, "run")]).text
+
+    def test_what_nobody_paid_says_so(self, parsed):
+        assert "US$ 3.00 simulated, nothing was paid" in page_of(parsed, "run_page", "run").text
+
+    @pytest.mark.parametrize("url", ["", "https://example.org/report"])
+    def test_an_auditor_learns_what_to_do_with_a_mismatch(self, edition, url):
+        changed = dataclasses.replace(edition, site=edition.site.model_copy(update={"mismatch_url": url}))
+        html = dict(render_pages(changed))[paths.run_page(RUN, "run")].decode()
+        section = html.partition('id="mismatch"')[2].partition("</section>")[0]
+        assert edition.site.mismatch in section
+        assert (f'href="{url}"' in section) == bool(url)
 
     def test_an_operator_s_note_is_shown_as_text(self, tmp_path):
         edition = make_edition(tmp_path / RUN)

@@ -55,7 +55,7 @@
     if (!text) {
       list.hidden = true;
       pages.hidden = false;
-      status.textContent = "Type a word, such as kappa, lean or a model's name.";
+      status.textContent = "Type a word, such as kappa, lean or a model’s name.";
       return;
     }
     const { results } = await pagefind.search(text);

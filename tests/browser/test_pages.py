@@ -101,6 +101,20 @@ def test_axe_finds_nothing(site, browser, width, scheme):
     assert not faults, "\n".join(faults)
 
 
+@pytest.mark.parametrize(("width", "media"), [(320, "screen"), (640, "screen"), (794, "print")])
+def test_nothing_sticks_out_of_a_small_window_or_a_sheet_of_paper(site, browser, width, media):
+    """320 px is what 1280 px become at 400 %, 640 px at 200 %; 794 px is a sheet of A4."""
+    wide = {}
+    with context_of(browser, width=width) as context, opened(context, site.http) as watched:
+        watched.page.emulate_media(media=media)
+        for kind, path in site.kinds.items():
+            watched.page.goto(site.http + path)
+            found = watched.page.evaluate("(e => [e.scrollWidth, e.clientWidth])(document.documentElement)")
+            if found[0] > found[1]:
+                wide[kind] = found
+    assert wide == {}
+
+
 def test_every_internal_link_is_alive(site):
     faults = dead_links(site.root)
     assert not faults, "\n".join(faults[:20])
