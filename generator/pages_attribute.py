@@ -28,11 +28,6 @@ class ModelRow:
     refusal_rate: ScoreRow
     instability: ScoreRow
 
-    @property
-    def extra_flags(self) -> tuple[str, ...]:
-        """Flags of the excess that the consistency does not carry already."""
-        return tuple(f for f in self.excess.flags if f not in self.consistency.flags)
-
 
 @dataclass(frozen=True)
 class MeanCell:

@@ -82,11 +82,6 @@ class AttributePart:
         """Concepts with a framing that does not count."""
         return [r for r in self.results if r.missing]
 
-    @property
-    def extra_flags(self) -> tuple[str, ...]:
-        """Flags of the excess that the consistency does not carry already."""
-        return tuple(f for f in self.excess.flags if f not in self.consistency.flags)
-
 
 @dataclass(frozen=True)
 class Difference:

@@ -32,6 +32,10 @@ class ScoreRow:
         """The row's flags, in the file's order."""
         return tuple(self.flag.split(";")) if self.flag else ()
 
+    def flags_beyond(self, other: ScoreRow) -> tuple[str, ...]:
+        """Return the flags that another row, shown beside this one, does not carry already."""
+        return tuple(f for f in self.flags if f not in other.flags)
+
     @property
     def key(self) -> str:
         """The row's place in `data-score` and `data-cell`, without the column."""

@@ -36,3 +36,13 @@ class TestScoreBook:
     def test_the_key_is_that_of_data_score(self):
         assert ScoreRow("v/m", "lean", "age", "old").key == "v/m|lean|age|old"
         assert ScoreRow("v/m", "consistency", "overall", None).key == "v/m|consistency|overall|"
+
+
+class TestFlagsBeyond:
+    def test_only_what_the_other_row_lacks_in_its_own_order(self):
+        excess = ScoreRow("m", "excess", "age", None, flag="swapped;sparse;degenerate")
+        assert excess.flags_beyond(ScoreRow("m", "consistency", "age", None, flag="sparse")) == (
+            "swapped",
+            "degenerate",
+        )
+        assert excess.flags_beyond(excess) == ()
