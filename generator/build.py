@@ -17,9 +17,8 @@ from generator.hosts import HOSTS, Mode, Size, check_space, faults, fitting_mode
 from generator.incremental import State, file_hash, footprint, write_state
 from generator.pages import render_root, render_sitemaps, render_tombstone
 from generator.parts import Parts
-from generator.prose import render_prose
 from generator.publish_plan import Options, Outcome, Plan
-from generator.publish_tasks import make_lists, make_pages, make_receipts
+from generator.publish_tasks import make_lists, make_pages, make_prose, make_receipts
 from generator.receipt_files import PublishedReceipts, receipts_task
 from generator.receipt_pages import receipt_task
 from generator.redactions import read_redactions
@@ -52,7 +51,7 @@ def build(options: Options, plan: Plan, state: State, report: Report, state_file
             editions = fitted(editions, options, kept, report)
             front = front_of(editions, kept, options, plan)
             tree = Tree(root, options.out)
-            parts = _run_tasks(editions, tree, plan, state, local, remote, report)
+            parts = _run_tasks(editions, front, tree, plan, state, local, remote, report)
             keep_runs(tree, plan, kept)
             write_root(tree, front, editions, kept, plan, options)
             _check_finished(root, options)
@@ -158,6 +157,7 @@ def front_of(editions: list[Edition], kept: Mapping[str, Published], options: Op
 
 def _run_tasks(
     editions: list[Edition],
+    front: Edition,
     tree: Tree,
     plan: Plan,
     state: State,
@@ -165,7 +165,7 @@ def _run_tasks(
     remote: Workers,
     report: Report,
 ) -> dict[str, str]:
-    """Make all that changed of the runs to build; returns the key of every part."""
+    """Make all that changed of the runs to build, and the site's prose; returns the key of every part."""
     keys = {name: key for name, key in state.parts.items() if name.partition(" ")[0] in plan.keep}
     all_parts = [Parts(edition, plan, state, tree) for edition in editions]
     # Receipts as files come first: the pages print the hash that pins them.
@@ -183,6 +183,7 @@ def _run_tasks(
             else:
                 pending.append((f"{run}: receipts of {model}", remote.submit(make_receipts, task)))
         keys |= parts.keys
+    pending.append(("methodology", local.submit(make_prose, front, tree)))
     for what, task_result in pending:
         task_result.result()
         report(f"{what}: done")
@@ -230,11 +231,11 @@ def write_root(
     plan: Plan,
     options: Options,
 ) -> None:
-    """Write the pages of the site's root, assets, tombstones, search index and sitemaps."""
+    """Write the pages of the site's root but its prose, assets, tombstones, search index and sitemaps."""
     cards = [found.card(plan.superseded.get(run)) for run, found in sorted(kept.items())]
     # The feed prints the hash that pins a publication; the data folders are written by now.
     editions = [dataclasses.replace(e, manifest_sha256=_pin(tree.root, e.run_id)) for e in editions]
-    pages = [*render_root(front, editions, kept=cards, removed=plan.removed), *render_prose(front), *asset_files()]
+    pages = [*render_root(front, editions, kept=cards, removed=plan.removed), *asset_files()]
     for page, data in pages:
         tree.write(page, data)
     for run in plan.removed:

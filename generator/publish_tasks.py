@@ -10,6 +10,7 @@ from generator.data_page import render_data
 from generator.downloads import manifest_sha256, write_downloads
 from generator.explorer import render_explorer
 from generator.pages import render_pages
+from generator.prose import render_prose
 from generator.receipt_files import PublishedReceipts
 from generator.receipt_lists import render_list
 from generator.receipt_pages import ReceiptTask, Written, receipt_assets, write_receipts
@@ -41,3 +42,9 @@ def make_lists(edition: Edition, tree: Tree, models: Sequence[str]) -> None:
         tree.write(page, data)
     for model in models:
         tree.write(*render_list(edition, model))
+
+
+def make_prose(front: Edition, tree: Tree) -> None:
+    """Write the site's prose, its figures filled in from the run that the root shows."""
+    for page, data in render_prose(front):
+        tree.write(page, data)
