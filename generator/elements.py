@@ -40,6 +40,11 @@ def number(value: float | None, digits: int = 1) -> str:
     return text[1:] if text.startswith("-") and not text.strip("-0.") else text
 
 
+def plural(count: int, singular: str, many: str | None = None) -> str:
+    """Return `1 model`, `14 models`."""
+    return f"{count:,} {singular if count == 1 else many or singular + 's'}"
+
+
 # The elements are put together from escaped parts: a run's pages hold tens of thousands, and Markup.format is slow.
 def score(row: ScoreRow, column: str = "estimate", digits: int = 1) -> Markup:
     """Return a number of `scores` in the element that `verify` reads."""

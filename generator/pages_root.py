@@ -68,7 +68,10 @@ def card_of(edition: Edition) -> RunCard:
 
 _SECTIONS = (
     ("Published", "Live runs of real models that met every condition, or say what they leave out."),
-    ("Previews", "Live runs that did not meet a condition. They are shown with the reason, and never indexed."),
+    (
+        "Previews",
+        "Live runs that did not meet a condition: shown with the reason, and kept out of search engines.",
+    ),
     ("Simulated", "Runs without any real model, for trying out the whole path from prompt to page."),
 )
 
@@ -90,6 +93,7 @@ def render_runs(front: Edition, cards: Sequence[RunCard], removed: Sequence[str]
         description=f"Every published run of {front.site.title}, previews and simulated runs among them.",
         section="runs",
         crumbs=[("Leaderboard", "index.html"), ("All runs", None)],
+        source="none",
     )
     return render_page("runs.html", context, sections=[s for s in sections if s[2]], removed=sorted(removed))
 

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined, TemplateError, Undefined
+from jinja2 import Environment, StrictUndefined, TemplateError, Undefined, meta
 
 from generator import paths
 from generator.markdown import Converted, Safe, code, convert_page, plain
+from generator.notices import Source
 from generator.prose_facts import facts_of, restored
 from generator.render import frame, render_page
 from generator.schema.errors import InputError
@@ -83,6 +84,15 @@ def filled(source: str, facts: dict[str, Any], where: str) -> str:
         raise InputError(f"{where}: {error} is no page that prose can link to") from error
 
 
+# What a page may say without saying anything of the run.
+_NO_FIGURES = frozenset({"to", "link", "site", "verbatim", *("code", "raw", "math", "safe_url")})
+
+
+def quotes_run(source: str) -> bool:
+    """Tell whether a page's Markdown names any fact of the run, so that its reader must know which run that is."""
+    return bool(meta.find_undeclared_variables(_environment().parse(source)) - _NO_FIGURES)
+
+
 def _read(file: str, own: Path | None) -> tuple[str, str]:
     """Return a page's text and where it is from: the site's own folder of pages, or else the project's."""
     places = [(own / file, f"{own}/{file}")] if own else []
@@ -120,6 +130,7 @@ def _render(edition: Edition, page: str, file: str, name: str | None) -> bytes:
         facts["worked"] = worked_example(edition, page)
     own = edition.site.pages
     prose = _converted(file, own, facts)
+    source: Source = "figures" if quotes_run(_read(file, own)[0]) else "none"
     order = paths.METHODOLOGY
     place = order.index(name) if name else -1
     here = _contents(page, own) if name else ()
@@ -133,6 +144,7 @@ def _render(edition: Edition, page: str, file: str, name: str | None) -> bytes:
         description=prose.summary[:300],
         section="methodology" if name else "",
         crumbs=[*crumbs, (prose.title, None)],
+        source=source,
     )
     return render_page(
         "methodology.html",
@@ -156,6 +168,7 @@ def render_search(edition: Edition) -> bytes:
         crumbs=[("Leaderboard", "index.html"), ("Search", None)],
         scripts=["search.js"],
         wasm=True,
+        source="none",
     )
     return render_page("search.html", context, contents=_contents(paths.SEARCH_PAGE, edition.site.pages))
 

@@ -211,6 +211,13 @@ def band_facts(book: ScoreBook) -> dict[str, Safe] | None:
     return {"low": element(score(low)), "low_ci": ends(low), "high": element(score(high)), "high_ci": ends(high)}
 
 
+def bands_facts(book: ScoreBook, models: tuple[str, ...]) -> dict[str, Safe] | None:
+    """Return the lowest and the highest edge of the models' own bands, or None where no model has a band."""
+    rows = [book.row(model, f"band_{end}") for model in models for end in ("low", "high")]
+    known = sorted((row for row in rows if row.estimate is not None), key=lambda row: float(row.estimate or 0.0))
+    return {"low": element(score(known[0])), "high": element(score(known[-1]))} if known else None
+
+
 def tier_facts(edition: Edition) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the tiers with founder, interval and size, and the models without one."""
     rows = edition.scored.tables["tiers"].to_pylist()
@@ -290,6 +297,7 @@ def facts_of(edition: Edition, page: str) -> dict[str, Any]:
         "bins": BINS,
         "example": example_set(bank),
         "band": band_facts(book),
+        "bands": bands_facts(book, run.models),
         "tiers": tiers,
         "unranked": unranked,
         "gate": gate_facts(edition),

@@ -12,7 +12,9 @@ so what every template may use:
 `paths`        the module generator.paths, so `link(paths.model_page(run.run_id, slug))`
 `asset(name)`  the relative address of a file of site_templates/static/ under its content-hashed name
 `nav`          tuple of NavItem(label, href, current); `crumbs` tuple of Crumb(label, href or None)
-`notices`      tuple of Notice(kind, heading, lines): simulated, preview, withheld, supersedes, superseded
+`notices`      tuple of Notice(kind, heading, lines): simulated, preview, withheld, supersedes, superseded, source
+`source`       "run": a page of the edition's run; a page of the root quotes its "figures" or "none" of them
+`mark`         "simulated" or "preview", empty for a publication; titles, kickers and the footer show it
 `robots`       "noindex" or None; `canonical`, `card` (picture) absolute addresses or None
 `csp`          the page's Content-Security-Policy; `scripts` assets loaded deferred (these run from file:// too);
                `modules` assets loaded as ES modules, but not from file://, where a browser refuses them
@@ -37,7 +39,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from generator import paths
-from generator.elements import NULL, SCORE_COLUMNS, TABLE_KEYS, cell, interval, number, score
+from generator.elements import NULL, SCORE_COLUMNS, TABLE_KEYS, cell, interval, number, plural, score
+from generator.notices import Notice, Source, mark_of, notices
 from generator.schema.errors import InputError
 from generator.schema.places import own_folder
 from generator.site import Edition, Site
@@ -75,11 +78,6 @@ __all__ = [
 
 TEMPLATES = own_folder("site_templates")
 STATIC = TEMPLATES / "static"
-
-
-def plural(count: int, singular: str, many: str | None = None) -> str:
-    """Return `1 model`, `14 models`."""
-    return f"{count:,} {singular if count == 1 else many or singular + 's'}"
 
 
 _BREAKS = re.compile(r"([_/-])(?=.)")
@@ -170,16 +168,6 @@ class Crumb:
     href: str | None
 
 
-@dataclass(frozen=True)
-class Notice:
-    """A banner above a page: kind is simulated, preview, withheld, supersedes or superseded."""
-
-    kind: str
-    heading: str
-    lines: tuple[str, ...]
-    href: str | None = None
-
-
 def _nav(edition: Edition | None, page: str, section: str) -> tuple[NavItem, ...]:
     targets: list[tuple[str, str, str]] = []
     if edition:
@@ -198,32 +186,6 @@ def _nav(edition: Edition | None, page: str, section: str) -> tuple[NavItem, ...
         ("search", "Search", paths.SEARCH_PAGE),
     ]
     return tuple(NavItem(label, paths.relative(page, target), name == section) for name, label, target in targets)
-
-
-def notices(edition: Edition | None, page: str) -> tuple[Notice, ...]:
-    """Return the banners that every page of an edition carries (SPEC 6 and 7)."""
-    if edition is None:
-        return ()
-    found = []
-    manifest, standing = edition.run.manifest, edition.standing
-    if edition.simulated:
-        text = "No real language model was asked. The answers and the votes come from programs with planted biases."
-        found.append(Notice("simulated", "Simulated run", (text,)))
-    if standing.state == "preview":
-        found.append(Notice("preview", "Preview, not a publication", tuple(standing.reasons)))
-    if standing.withheld:
-        left_out = f"Left out of every score and page: {', '.join(sorted(standing.withheld))}."
-        reasons = () if standing.state == "preview" else standing.reasons
-        found.append(Notice("withheld", "Published in part", (left_out, *reasons)))
-    relations = (
-        ("supersedes", "This run supersedes", manifest.supersedes),
-        ("superseded", "Superseded by", edition.superseded_by),
-    )
-    for kind, words, other in relations:
-        if other:
-            link = paths.relative(page, paths.run_index(other)) if edition.links_to(other) else None
-            found.append(Notice(kind, f"{words} {other}", (), link))
-    return tuple(found)
 
 
 def content_security_policy(*, wasm: bool = False) -> str:
@@ -248,11 +210,13 @@ def frame(
     modules: Sequence[str] = (),
     wasm: bool = False,
     base_url: str | None = None,
+    source: Source = "run",
 ) -> dict[str, Any]:
     """Return the context that `base.html` needs for one page (names: the module's docstring).
 
     `section` marks the current entry of the navigation: leaderboard, receipts, judging, audit, run, data, methodology
     or runs. `crumbs` are (label, path below dist/ or None). `site` and `base_url` are for pages without an edition.
+    `source` says what the edition is to the page: its "run", or a page of the root that quotes its "figures" or "none".
     """
     own_site = edition.site if edition else site
     if own_site is None:
@@ -272,7 +236,9 @@ def frame(
         "asset": lambda name: link(files[name].path),
         "nav": _nav(edition, page, section),
         "crumbs": tuple(Crumb(label, None if target is None else link(target)) for label, target in crumbs),
-        "notices": notices(edition, page),
+        "notices": notices(edition, page, source),
+        "source": source,
+        "mark": mark_of(edition),
         "robots": None if indexable else "noindex",
         "canonical": f"{base}/{page}" if base else None,
         "card": f"{base}/{card_path(edition)}" if base and edition else None,

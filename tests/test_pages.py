@@ -490,9 +490,10 @@ class TestPreview:
         preview = dataclasses.replace(edition, standing=standing, run=run)
         for page, html in render_pages(preview):
             reader = read(html)
-            assert "Preview, not a publication. the gate fails and 1 more reason the audit is missing" in reader.text, (
-                page
-            )
+            assert "Preview with real models, not a result. Asked: 27 of 27 concepts, " in reader.text, page
+            assert "2 reasons why it is not published as a result the gate fails the audit is missing" in reader.text
+            assert reader.text.split(" Skip ")[0].endswith("(preview)"), page
+            assert f"Run {RUN} of 2026-11-30, preview" in reader.text, page
             assert ("meta", {"name": "robots", "content": "noindex"}) in reader.tags, page
             assert "Simulated run" not in reader.text, page
 
@@ -569,6 +570,13 @@ class TestRoot:
         assert "Run old-run was removed" in stone.text
         assert ("meta", {"name": "robots", "content": "noindex"}) in stone.tags
         assert 'href="old-run/index.html"' in root["runs/index.html"].decode()
+
+    def test_the_list_of_runs_carries_no_banner_of_any_run(self, edition):
+        reader = read(dict(render_root(edition, [edition]))["runs/index.html"])
+        assert edition.simulated
+        assert "Simulated run." not in reader.text
+        assert "(simulated)" not in reader.text.split(" Skip ")[0]
+        assert ("section", {"class": "notices", "aria-label": "Notices"}) not in reader.tags
 
     def test_superseding_runs_name_each_other(self, edition):
         manifest = edition.run.manifest.model_copy(update={"supersedes": "older"})

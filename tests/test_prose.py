@@ -85,7 +85,16 @@ class TestPages:
             assert not re.search(r"<<|>>|<%|%>|\*\*|&lt;&lt;|\\[a-z]", text_of(html)), path
 
     def test_a_simulated_run_is_called_so_on_each(self, pages):
-        assert [path for path, html in pages.items() if "imulated" not in text_of(html) + html.split("<main")[0]] == []
+        words = "Figures on this page come from run prose-run, which is simulated"
+        silent = [path for path, html in pages.items() if words not in html.split("<main")[0]]
+        assert silent == ["search.html"]
+        assert [path for path, html in pages.items() if "No real language model was asked" in html] == []
+
+    def test_the_search_page_carries_no_run_s_banner_but_says_where_its_links_lead(self, pages):
+        html = pages["search.html"]
+        assert 'class="notices"' not in html
+        assert "(simulated)" not in html.split("</title>")[0]
+        assert "Links into a run lead to run" in html
 
 
 class TestFactsOfTheRun:
@@ -205,6 +214,29 @@ class TestFilled:
 
     def test_thousands_are_separated(self):
         assert filled("<< x >>", {"x": 61776}, "page.md") == "61,776"
+
+
+class TestNoiseOfTheRun:
+    """What a model without any group effect reads is a figure of the run, not of the method."""
+
+    @pytest.mark.parametrize("name", ["scoring", "limits", "control-band"])
+    def test_the_bands_of_the_run_say_how_far_below_100(self, edition, pages, name):
+        book, html = ScoreBook(edition.scored.tables["scores"]), pages[paths.methodology_page(name)]
+        edges = [book.row(m, f"band_{end}").estimate for m in edition.run.models for end in ("low", "high")]
+        assert "about 95" not in html
+        assert "below 100, by an amount that depends on its own noise" in html
+        found = re.search(r"bands (?:of the models )?lie between (<span.*?</span>) and (<span.*?</span>)", html)
+        assert [re.sub(r"<[^>]+>", "", part) for part in found.groups()] == [
+            f"{min(edges):.1f}",
+            f"{max(edges):.1f}",
+        ]
+
+    @pytest.mark.parametrize("name", ["limits", "evidence"])
+    def test_detectable_effects_are_said_of_what_they_are_computed_over(self, pages, name):
+        text = text_of(pages[paths.methodology_page(name)])
+        assert "ver all models and attributes of this run" in text
+        assert "roughly 9" not in text
+        assert "every attribute that is not flagged" not in text
 
 
 # What SPEC 4 and 5 compute, and a piece of the page's own text or formula that states it.

@@ -182,7 +182,7 @@ class TestStanding:
         assert outcome.front == "first"
         pages = sorted((out / "runs/real").rglob("*.html"))
         assert len(pages) > 100
-        silent = [p for p in pages if "Preview, not a publication" not in p.read_text()]
+        silent = [p for p in pages if "Preview with real models, not a result" not in p.read_text()]
         assert [p.relative_to(out).as_posix() for p in silent if p.name != "DATA_DICTIONARY.html"] == []
         assert [p for p in pages if 'content="noindex"' not in p.read_text()] == []
         assert "/runs/" not in (out / "sitemap.xml").read_text()

@@ -1,0 +1,58 @@
+"""How much of a plan was asked and what became of it: the counts that a preview says first (SPEC 6, 7).
+
+Reads the `cells` table; counts rows, prompts and concepts over all attributes, controls too, withheld categories not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from generator.schema.verdict import STATUSES
+
+_COUNTS = tuple(f"n_{status}" for status in STATUSES)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One model's plan and what came of it.
+
+    planned, given, error: rows. prompts, prompts_given: cells (concept, framing, group). concepts, concepts_given.
+    """
+
+    planned: int
+    given: int
+    error: int
+    prompts: int
+    prompts_given: int
+    concepts: int
+    concepts_given: frozenset[str]
+
+    @property
+    def absent(self) -> int:
+        """Planned rows that were never asked for."""
+        return self.planned - self.given
+
+
+def asked_of(cells: pa.Table, repeats: int) -> dict[str, Asked]:
+    """Return what was asked of every model of `cells`."""
+    given = cells[_COUNTS[0]]
+    for name in _COUNTS[1:]:
+        given = pc.add(given, cells[name])
+    table = pa.table({name: cells[name] for name in ("model", "concept", "n_error")}).append_column("given", given)
+    found = {}
+    for model in table["model"].unique().to_pylist():
+        own = table.filter(pc.equal(table["model"], model))
+        answered = own.filter(pc.greater(own["given"], 0))
+        found[model] = Asked(
+            planned=own.num_rows * repeats,
+            given=pc.sum(own["given"]).as_py() or 0,
+            error=pc.sum(own["n_error"]).as_py() or 0,
+            prompts=own.num_rows,
+            prompts_given=answered.num_rows,
+            concepts=len(own["concept"].unique()),
+            concepts_given=frozenset(answered["concept"].unique().to_pylist()),
+        )
+    return found
