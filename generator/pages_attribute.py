@@ -31,11 +31,16 @@ class ModelRow:
 
 @dataclass(frozen=True)
 class MeanCell:
-    """One group's mean value in one framing of one model; `lost` counts its repeats without a value."""
+    """One group's mean value in one framing of one model.
+
+    `mean` is empty where no repeat was scored, `asked` counts the answers that are there, `scored` those with a value;
+    `anchor` starts with # or is empty, where the first repeat is not known to be there.
+    """
 
     anchor: str
     mean: Markup
-    lost: int
+    asked: int
+    scored: int
     lost_words: str
 
 
@@ -44,6 +49,7 @@ class MeanRow:
     """One model in one framing of a concept."""
 
     model: str
+    asked: bool
     cells: tuple[MeanCell, ...]
     disparity: Markup
 
@@ -151,13 +157,15 @@ def _leans(view: View, attribute: Attribute, models: list[str]) -> list[tuple[st
 
 def _mean_cell(view: View, model: str, concept: Concept, framing: str, group: str) -> MeanCell:
     row = view.cells.get((model, concept.id), {}).get((framing, group))
-    anchor = paths.row_anchor(framing, group, 0)
     if row is None:
-        return MeanCell(anchor, escape(NULL), 0, "")
+        return MeanCell("", Markup(), 0, 0, "")
     lost = {word: row[f"n_{word}"] for word in ("refused", "contested", "error") if row[f"n_{word}"]}
     words = ", ".join(f"{count} {word}" for word, count in lost.items())
     key = f"{model},{concept.id},{framing},{group}"
-    return MeanCell(anchor, cell("cells", key, "mean_value", row["mean_value"], 2), sum(lost.values()), words)
+    asked = row["n_scored"] + sum(lost.values())
+    anchor = f"#{paths.row_anchor(framing, group, 0)}" if asked == view.manifest.repeats else ""
+    mean = cell("cells", key, "mean_value", row["mean_value"], 2) if row["n_scored"] else Markup()
+    return MeanCell(anchor, mean, asked, row["n_scored"], words)
 
 
 def _mean_row(view: View, model: str, concept: Concept, framing: str, attribute: Attribute) -> MeanRow:
@@ -165,6 +173,7 @@ def _mean_row(view: View, model: str, concept: Concept, framing: str, attribute:
     value = row["disparity"] if row else None
     return MeanRow(
         model,
+        view.has_set(model, concept.id),
         tuple(_mean_cell(view, model, concept, framing, group.id) for group in attribute.groups),
         cell("disparities", f"{model},{concept.id},{framing}", "disparity", value, 1, scale=100)
         if row

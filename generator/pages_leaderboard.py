@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from generator import paths
 from generator.charts import Line, bar
-from generator.render import frame, render_page
+from generator.render import frame, plural, render_page
 from generator.schema.bank import FRAMINGS
 from generator.schema.tables import OVERALL, RUN_WIDE
 from generator.scorebook import ScoreRow
@@ -113,6 +113,17 @@ def _sample(view: View) -> Markup:
     ).format(drawn, words)
 
 
+def answered(view: View) -> str:
+    """Say how many of the bank's prompts the models answered: `the same 1,520 prompts`, `148 of the 1,520 prompts`."""
+    prompts = sum(len(FRAMINGS) * len(view.bank.attribute[c.attribute].groups) for c in view.bank.concepts)
+    given = sorted({one.prompts_given for one in view.asked.values()})
+    whole = max((one.prompts for one in view.asked.values()), default=0)
+    if given in ([], [whole]):
+        return f"the same {plural(prompts, 'prompt')}"
+    some = f"{given[0]:,}" if len(given) == 1 else f"between {given[0]:,} and {given[-1]:,}"
+    return f"{some} of the {plural(whole, 'prompt')}"
+
+
 def mean_band(view: View) -> tuple[ScoreRow, ScoreRow] | None:
     """Return the run's mean band, or None where no model has both controls."""
     low, high = view.book.row(RUN_WIDE, "band_low"), view.book.row(RUN_WIDE, "band_high")
@@ -122,7 +133,6 @@ def mean_band(view: View) -> tuple[ScoreRow, ScoreRow] | None:
 def render_leaderboard(view: View, page: str) -> bytes:
     """Render the leaderboard at a path: the run's own index, or the root's."""
     edition = view.edition
-    prompts = sum(len(FRAMINGS) * len(view.bank.attribute[c.attribute].groups) for c in view.bank.concepts)
     title = edition.site.title if page == "index.html" else f"Leaderboard of run {view.run_id}"
     context = frame(
         edition,
@@ -142,7 +152,7 @@ def render_leaderboard(view: View, page: str) -> bytes:
         matrix=matrix(view),
         sample=_sample(view),
         mean_band=mean_band(view),
-        prompts=prompts,
+        answered=answered(view),
         rows_total=sum(s.rows for s in view.manifest.shards),
     )
 

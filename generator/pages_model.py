@@ -19,6 +19,9 @@ from generator.scorebook import ScoreRow
 from generator.views import ConceptResult, Footnotes, View
 
 MOVED = 10
+NAMED = 2  # so many attributes with evidence fit into a sentence together with whom they favor
+# What the chart shows behind its lines, by whether there is a band.
+_DRAWN = {True: "The control band is shaded behind every line.", False: "There is no control band."}
 # The columns of the second table, in its order, and where each makes sense.
 _MORE = (
     "worst_gap",
@@ -78,9 +81,21 @@ class AttributePart:
         return [(word, count) for word, count in counted if count]
 
     @property
+    def unasked(self) -> int:
+        """Concepts without any answer."""
+        return sum(not r.asked for r in self.results)
+
+    @property
     def uncounted(self) -> list[ConceptResult]:
-        """Concepts with a framing that does not count."""
-        return [r for r in self.results if r.missing]
+        """Concepts that were asked and have a framing that does not count."""
+        return [r for r in self.results if r.asked and r.missing]
+
+    @property
+    def treated(self) -> tuple[GroupLean, GroupLean] | None:
+        """The groups treated best and worst by their lean, or None without two that have one."""
+        known = [g for g in self.lean if g.row.estimate is not None]
+        ranked = sorted(known, key=lambda g: -round(g.row.estimate or 0.0, 10))
+        return (ranked[0], ranked[-1]) if len(ranked) > 1 else None
 
 
 @dataclass(frozen=True)
@@ -144,7 +159,9 @@ def _whole(view: View, model: str) -> dict[str, Any]:
 
 def summary(view: View, model: str) -> str:
     """Say in two sentences what the evidence about a model comes to."""
-    names = {word: [a.label for a in view.demographic if view.evidence(model, a.id) == word] for word in FOUND}
+    found_on = {word: [a for a in view.demographic if view.evidence(model, a.id) == word] for word in FOUND}
+    few = sum(map(len, found_on.values())) <= NAMED
+    names = {w: [a.label + (_direction(view, model, a) if few else "") for a in on] for w, on in found_on.items()}
     parts = [f"{FOUND[word]}: {', '.join(found)}" for word, found in names.items() if found]
     open_ = view.evidence_counts(model)["unresolved"]
     if not parts and not open_:
@@ -153,6 +170,13 @@ def summary(view: View, model: str) -> str:
     if not open_:
         return first
     return f"{first} {plural(open_, 'attribute')} unresolved, which is not the same as clean."
+
+
+def _direction(view: View, model: str, attribute: Attribute) -> str:
+    """Return whom an attribute's lean favors most and least, in brackets, or nothing where it is not known."""
+    rows = [(g.label, view.book.row(model, "lean", attribute.id, g.id).estimate) for g in attribute.groups]
+    known = sorted(((round(-lean, 10), label) for label, lean in rows if lean is not None))
+    return f" (treated best: {known[0][1]}, worst: {known[-1][1]})" if len(known) > 1 else ""
 
 
 def _opened(view: View, model: str) -> list[str]:
@@ -191,6 +215,8 @@ def _disparity(view: View, model: str) -> Any:
     def written(result: ConceptResult, framing: str) -> Markup:
         key = f"{model},{result.concept.id},{framing}"
         row = view.disparities.get((model, result.concept.id), {}).get(framing)
+        if not result.asked:
+            return Markup('<span class="none">{}</span>').format(NULL)
         if row is None or row["disparity"] is None:
             return Markup('<span class="none" title="fewer than two groups with a scored answer">{}</span>').format(
                 "not counted" if row else NULL
@@ -204,7 +230,10 @@ def caption(view: View, model: str) -> Markup:
     """Return the sentence under a model's chart."""
     low, high = view.band(model)
     if low.estimate is None or high.estimate is None:
-        return Markup("The model has no control band: one of its controls has no value.")
+        return Markup(
+            "The model has no control band: one of its controls has no value. Points are consistency, lines 95 % "
+            "intervals; a point without a line rests on too little for an interval."
+        )
     swapped = " Its controls are swapped: the tag control is the noisier." if "swapped" in low.flags else ""
     return Markup(
         "Shaded: the model’s own control band. Points are consistency, lines 95 % intervals; squares are the controls "
@@ -227,6 +256,7 @@ def render_model(view: View, model: str, lean_domain: Domain) -> bytes:
         description=f"{model}: {words}",
         section="leaderboard",
         crumbs=[("Leaderboard", paths.run_index(view.run_id)), (model, None)],
+        scripts=("site.js",),
         modules=("check.js",),
     )
     demographic = [_part(view, model, a, lean_domain) for a in view.demographic]
@@ -254,7 +284,7 @@ def render_model(view: View, model: str, lean_domain: Domain) -> bytes:
             view.domain,
             name="attributes",
             title=f"Consistency of {model} by attribute",
-            description=f"{words} The control band is shaded behind every line; the table below holds all numbers.",
+            description=f"{words} {_DRAWN[low.estimate is not None]} The table below holds all numbers.",
             cache=view.edition.chart_cache,
         ),
         caption=caption(view, model),
@@ -274,6 +304,8 @@ def render_model(view: View, model: str, lean_domain: Domain) -> bytes:
             if view.book.has(model, metric)
         ],
         comparisons=_comparisons(view, model),
+        asked=view.asked[model],
+        alone=sum(row["tier"] == tier["tier"] for row in view.tiers) == 1,
     )
 
 

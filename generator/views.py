@@ -15,8 +15,10 @@ import pyarrow as pa
 from markupsafe import Markup
 
 from generator import paths
+from generator.asked import Asked, asked_of
 from generator.chart_scale import Domain, domain_of
 from generator.charts import MARKS, Line
+from generator.notices import checks_failed
 from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG, CONTROLS, Attribute, Concept
 from generator.schema.tables import OVERALL
 from generator.scorebook import ScoreBook, ScoreRow
@@ -55,13 +57,16 @@ class Footnotes:
 
     def mark(self, flags: Iterable[str]) -> Markup:
         """Return the marks of some flags as links to their notes, or nothing."""
-        marks = []
-        for flag in flags:
-            if flag not in self._order:
-                self._order.append(flag)
-            letter = _LETTERS[self._order.index(flag)]
-            marks.append(Markup('<a href="#note-{0}" aria-label="Note {1}: {0}">{1}</a>').format(flag, letter))
-        return Markup('<sup class="fn">{}</sup>').format(Markup(" ").join(marks)) if marks else Markup()
+        marks = [self._mark(flag) for flag in flags]
+        return Markup('<sup class="fn">{}</sup>').format(Markup(", ").join(marks)) if marks else Markup()
+
+    def _mark(self, flag: str) -> Markup:
+        own = Markup()
+        if flag not in self._order:
+            self._order.append(flag)
+            own = Markup(' id="use-{}"').format(flag)  # where the note leads back to
+        letter = _LETTERS[self._order.index(flag)]
+        return Markup('<a href="#note-{0}"{2} aria-label="Note {1}: {0}">{1}</a>').format(flag, letter, own)
 
     @property
     def notes(self) -> list[tuple[str, str, str, str]]:
@@ -91,6 +96,11 @@ class ConceptResult:
         """D(c): the mean over the framings that count."""
         known = [v for v in self.framings.values() if v is not None]
         return sum(known) / len(known) if known else None
+
+    @property
+    def asked(self) -> bool:
+        """Whether any answer of the concept is there."""
+        return self.scored + self.left_out > 0
 
     @property
     def left_out(self) -> int:
@@ -159,6 +169,30 @@ class View:
             values += [overall.estimate, overall.ci_low, low.estimate]
         return domain_of(values)
 
+    @cached_property
+    def asked(self) -> dict[str, Asked]:
+        """What was asked of each model and what became of it."""
+        return asked_of(self.edition.scored.tables["cells"], self.manifest.repeats)
+
+    def has_set(self, model: str, concept: str) -> bool:
+        """Tell whether a model has any answer to a concept, and with it a page of the matched set."""
+        return model in self.asked and concept in self.asked[model].concepts_given
+
+    @cached_property
+    def judged(self) -> tuple[str, str]:
+        """Who labeled the answers of this run, and what speaks for the labels: a heading and a text."""
+        if self.edition.simulated:
+            return "Programs judged the answers.", "The run is simulated: no language model gave a label."
+        text = "Group terms were masked for them, and none labeled a model of its own vendor."
+        faults = checks_failed(self.edition)
+        checked = "They agree well enough, and a sample was checked by hand; single labels can be wrong all the same."
+        return "Machines judged the answers.", " ".join([text, *(faults or [checked])])
+
+    @cached_property
+    def banded(self) -> bool:
+        """Whether any model has a control band."""
+        return any(self.band(model)[0].estimate is not None for model in self.models)
+
     def two_judges(self, model: str) -> bool:
         """Tell whether a model is judged without a tiebreak."""
         return self.manifest.model(model).panel.tiebreak is None
@@ -186,6 +220,8 @@ class View:
         note = ""
         if row.estimate is None:
             note = "no value"
+        elif row.ci_low is None:
+            note = "too little"
         elif tier in MARKS:
             note = f"{MARKS[tier][2]} {tier}"
         elif tier == "control":
