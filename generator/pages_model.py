@@ -16,6 +16,8 @@ from generator.render import NULL, cell, frame, plural, render_page
 from generator.schema.bank import Attribute
 from generator.schema.tables import OVERALL
 from generator.scorebook import ScoreRow
+from generator.stats.bootstrap import Sample, several_attributes
+from generator.stats.evidence import difference_p
 from generator.views import ConceptResult, Footnotes, View
 
 MOVED = 10
@@ -209,6 +211,28 @@ def _comparisons(view: View, model: str) -> list[Difference]:
     return found
 
 
+def least_p(view: View, model: str) -> float | None:
+    """Return the smallest p (Holm) that a comparison of a model could have, or None without any comparison.
+
+    No resample on the far side of zero, the pair's concepts as in `comparisons`, and Holm's factor for the first pair.
+    """
+    tested = sum(row["p_holm"] is not None for row in view.comparisons)
+    kept = min((len(counts) for counts in view.edition.scored.weights.values()), default=0)
+    found = [
+        min(1.0, tested * difference_p(0, kept, kept, _pair_sample(view, row["model_a"], row["model_b"])))
+        for row in view.comparisons
+        if model in (row["model_a"], row["model_b"]) and row["p_holm"] is not None
+    ]
+    return min(found, default=None)
+
+
+def _pair_sample(view: View, *models: str) -> Sample:
+    """Return what a comparison rests on: on each attribute, the smaller of the models' numbers of concepts."""
+    return several_attributes(
+        [min(view.book.row(m, "consistency", a.id).n_concepts or 0 for m in models) for a in view.demographic]
+    )
+
+
 def _disparity(view: View, model: str) -> Any:
     """Return the function with which the template writes D(c, f) of a concept on 0-100."""
 
@@ -304,6 +328,7 @@ def render_model(view: View, model: str, lean_domain: Domain) -> bytes:
             if view.book.has(model, metric)
         ],
         comparisons=_comparisons(view, model),
+        least_p=least_p(view, model),
         asked=view.asked[model],
         alone=sum(row["tier"] == tier["tier"] for row in view.tiers) == 1,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from generator import paths
+from generator.asked import Asked
 from generator.render import frame, plural, render_page
 from generator.schema.bank import REFUSAL, Rubric
 from generator.schema.panel import Panel
@@ -19,6 +21,7 @@ from generator.scorebook import ScoreRow
 from generator.views import View
 
 NOTE_FILE = "note.txt"
+AUDIT_RECORD = Path("audit", "draw.json")  # the harness's; a run may come without it
 _PANEL_RATES = ("contested_rate", "error_rate", "verdict_mismatch_rate", "mask_leakage")
 
 
@@ -29,6 +32,7 @@ class PanelRow:
     model: str
     panel: Panel
     rates: tuple[ScoreRow, ...]
+    asked: Asked
 
 
 def _agreement(view: View) -> list[dict[str, Any]]:
@@ -46,7 +50,9 @@ def _panels(view: View) -> list[tuple[bool, list[PanelRow]]]:
     found: dict[bool, list[PanelRow]] = defaultdict(list)
     for model in view.models:
         rates = tuple(view.book.row(model, metric) for metric in _PANEL_RATES)
-        found[view.two_judges(model)].append(PanelRow(model, view.manifest.model(model).panel, rates))
+        found[view.two_judges(model)].append(
+            PanelRow(model, view.manifest.model(model).panel, rates, view.asked[model])
+        )
     return [(two, found[two]) for two in (False, True) if found[two]]
 
 
@@ -55,14 +61,8 @@ def render_judging(view: View, page: str) -> bytes:
     rows = _agreement(view)
     whole = [row for row in rows if row["vendor"] == RUN_WIDE]
     failing = [row["rubric"] for row in whole if row["gate"] not in ("kappa", "pabak")]
-    two = sum(view.two_judges(model) for model in view.models)
-    judges = view.manifest.judges
     verdict = f"Not through the gate: {', '.join(failing)}." if failing else "Every rubric passes the gate."
-    fewer = "" if not two else ", because a judge of the same vendor stood down"
-    lede = (
-        f"{judges.primary[0]} and {judges.primary[1]} label every answer, {judges.tiebreak} votes where they differ. "
-        f"{two} of {plural(len(view.models), 'model')} {'has' if two == 1 else 'have'} two judges{fewer}. {verdict}"
-    )
+    lede = f"{declared(view)} {verdict}"
     context = frame(
         view.edition,
         page,
@@ -72,8 +72,33 @@ def render_judging(view: View, page: str) -> bytes:
         crumbs=[("Leaderboard", paths.run_index(view.run_id)), ("Judging", None)],
     )
     return render_page(
-        "judging.html", context, view=view, lede=lede, whole=whole, vendors=_vendors(rows), panels=_panels(view)
+        "judging.html",
+        context,
+        view=view,
+        lede=lede,
+        whole=whole,
+        vendors=_vendors(rows),
+        panels=_panels(view),
+        note=bool(read_note(view.edition.run.folder)),
     )
+
+
+def declared(view: View) -> str:
+    """Say which judges a run declares, and for how many models one of them stood down for its vendor's sake."""
+    judges = view.manifest.judges
+    panels = [view.manifest.model(model).panel for model in view.models]
+    other = sum(panel.primary != judges.primary for panel in panels)
+    fewer = sum(panel.primary == judges.primary and panel.tiebreak is None for panel in panels)
+    first = f"Declared judges: {judges.primary[0]} and {judges.primary[1]}; tiebreak {judges.tiebreak}."
+    changed = [
+        f"{count} {'has' if count == 1 else 'have'} {words}"
+        for count, words in ((other, "another pair and no tiebreak"), (fewer, "the same pair without a tiebreak"))
+        if count
+    ]
+    if not changed:
+        return f"{first} No model of this run is of a judge’s vendor, so all have these three."
+    of = f"of {plural(len(panels), 'model')}, {' and '.join(changed)}"
+    return f"{first} No judge labels its own vendor’s models, so {of}."
 
 
 def _scale(rubric: Rubric) -> tuple[str, ...]:
@@ -104,7 +129,9 @@ def render_audit(view: View, page: str) -> bytes:
     rows: list[dict[str, Any]] = view.edition.scored.tables["audit_summary"].to_pylist()
     total = next((row for row in rows if row["rubric"] == RUN_WIDE), None)
     summary = sorted(rows, key=lambda row: (row["rubric"] == RUN_WIDE, row["rubric"])) if total else []
-    words = f"{plural(total['n'], 'answer')} checked by a person." if total else "This run has no human audit."
+    who = reviewer(view.edition.run.folder)
+    by = {"human": " checked by a person", "simulated": " checked by a program"}.get(who, " checked")
+    words = f"{plural(total['n'], 'answer')}{by}." if total else "This run has no human audit."
     context = frame(
         view.edition,
         page,
@@ -121,7 +148,18 @@ def render_audit(view: View, page: str) -> bytes:
         total=total,
         confusion=confusion(view),
         not_covered=not_covered(view),
+        reviewer=who,
     )
+
+
+def reviewer(folder: Path) -> str:
+    """Return who labeled a run's audit sample by the record of its draw: human, simulated, or nothing without one."""
+    try:
+        record = json.loads((folder / AUDIT_RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ""
+    found = record.get("reviewer") if isinstance(record, dict) else None
+    return found if found in ("human", "simulated") else ""
 
 
 def not_covered(view: View) -> tuple[str, ...]:

@@ -206,7 +206,7 @@ def frame(
     description: str = "",
     section: str = "",
     crumbs: Sequence[tuple[str, str | None]] = (),
-    scripts: Sequence[str] = (),
+    scripts: Sequence[str] = ("site.js",),
     modules: Sequence[str] = (),
     wasm: bool = False,
     base_url: str | None = None,

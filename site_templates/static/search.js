@@ -8,6 +8,7 @@
   const pages = document.getElementById("search-pages");
   const SHOWN = 20;
   let turn = 0;
+  const more = document.getElementById("search-more");
 
   if (location.protocol === "file:") {
     status.textContent = "Search needs a web server: browsers do not let a page opened from a file read the index. "
@@ -37,14 +38,9 @@
     const entry = document.createElement("li");
     const link = document.createElement("a");
     link.href = address(found.url);
-    link.textContent = found.meta.title || found.url;
+    // A page of a run names it, and whether it is simulated or a preview; pages of the site itself do not.
+    link.textContent = (found.meta.title || found.url) + (found.meta.run ? ` · run ${found.meta.run}` : "");
     entry.append(link);
-    if (found.filters.run) {
-      const run = document.createElement("span");
-      run.className = "small";
-      run.textContent = ` run ${found.filters.run.join(", ")}`;
-      entry.append(run);
-    }
     entry.append(excerpt(found.excerpt));
     return entry;
   }
@@ -53,19 +49,29 @@
     const mine = ++turn;
     history.replaceState(null, "", text ? `?q=${encodeURIComponent(text)}` : location.pathname);
     if (!text) {
-      list.hidden = true;
+      list.hidden = more.hidden = true;
       pages.hidden = false;
       status.textContent = "Type a word, such as kappa, lean or a model’s name.";
       return;
     }
     const { results } = await pagefind.search(text);
-    const shown = await Promise.all(results.slice(0, SHOWN).map((result) => result.data()));
-    if (mine !== turn) return;
-    list.replaceChildren(...shown.map(item));
-    list.hidden = false;
-    pages.hidden = results.length > 0;
-    const many = results.length > SHOWN ? `, the first ${SHOWN} shown` : "";
-    status.textContent = `${results.length} ${results.length === 1 ? "page" : "pages"} for “${text}”${many}`;
+    const add = async (from) => {
+      const shown = await Promise.all(results.slice(from, from + SHOWN).map((result) => result.data()));
+      if (mine !== turn) return;
+      const items = shown.map(item);
+      if (from) list.append(...items);
+      else list.replaceChildren(...items);
+      const until = from + shown.length;
+      list.hidden = false;
+      pages.hidden = results.length > 0;
+      more.hidden = until >= results.length;
+      more.onclick = () => add(until);
+      const many = more.hidden ? "" : `, the first ${until} shown`;
+      status.textContent = `${results.length} ${results.length === 1 ? "page" : "pages"} for “${text}”${many}`;
+      // Whoever asked for more goes on reading at the first of them.
+      if (from) items[0].querySelector("a").focus();
+    };
+    await add(0);
   }
 
   async function start() {

@@ -17,6 +17,28 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
   });
 }
 
+// On paper nothing can be opened: whatever is folded is opened for the print and folded again after it. The address
+// is printed below the page, since a browser's own header may be switched off.
+(() => {
+  let opened = [];
+  let address = null;
+  window.addEventListener("beforeprint", () => {
+    if (address) return;
+    opened = [...document.querySelectorAll("details:not([open])")];
+    for (const details of opened) details.open = true;
+    address = document.createElement("p");
+    address.className = "small print-address";
+    address.textContent = `Printed from ${location.href}`;
+    document.getElementById("main")?.append(address);
+  });
+  window.addEventListener("afterprint", () => {
+    for (const details of opened) details.open = false;
+    opened = [];
+    address?.remove();
+    address = null;
+  });
+})();
+
 // Sortable tables: <table data-sort>; a header cell with data-key="text" or "number" gets a button. A cell may carry its
 // value in data-value; cells without a value stay last in both directions.
 for (const table of document.querySelectorAll("table[data-sort]")) {

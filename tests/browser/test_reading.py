@@ -230,3 +230,16 @@ class TestPaper:
             # Shapes, too, take the light theme's inks: pale ones would vanish on paper.
             ink = watched.page.locator(".board .ibar .i").first.evaluate("line => getComputedStyle(line).stroke")
             assert ink == "rgb(20, 55, 94)"
+
+    @pytest.mark.parametrize("kind", ["model", "concept", "preview-judging", "methodology-index"])
+    def test_everything_is_open_while_it_prints_and_as_before_afterwards(self, page, site, kind):
+        page.goto(site.http + site.kinds[kind])
+        count = "() => [document.querySelectorAll('details').length, document.querySelectorAll('details[open]').length]"
+        before = page.evaluate(count)
+        page.evaluate("() => window.dispatchEvent(new Event('beforeprint'))")
+        total, opened = page.evaluate(count)
+        assert total == opened > 0
+        assert page.inner_text(".print-address") == f"Printed from {page.url}"
+        page.evaluate("() => window.dispatchEvent(new Event('afterprint'))")
+        assert page.evaluate(count) == before
+        assert page.locator(".print-address").count() == 0

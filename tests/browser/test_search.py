@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import comes_to, context_of, opened
+from tests.browser.site import SIMULATED
 
 pytestmark = pytest.mark.browser
 
@@ -41,6 +42,35 @@ def test_it_finds_the_page_that_is_about_it(search, site, text, page):
     _, found = ask(search, text)
     assert any(address.endswith(page) for address in found[:6]), found
     assert all(address.startswith(site.http) for address in found)
+
+
+def test_each_hit_of_a_run_names_it_and_its_kind(search):
+    ask(search, "sim-beta")
+    first = search.locator("#search-results a").first
+    expect(first).to_contain_text(f"run {SIMULATED} (simulated)")
+    ask(search, "kappa")
+    expect(search.locator("#search-results a").first).not_to_contain_text("run ")
+
+
+def test_pages_of_attributes_come_before_those_of_single_concepts(search):
+    _, found = ask(search, "age")
+    attributes = [place for place, address in enumerate(found) if "/attributes/age" in address]
+    concepts = [place for place, address in enumerate(found) if "/concepts/" in address]
+    assert attributes
+    assert attributes[0] < min(concepts, default=len(found))
+
+
+def test_what_does_not_fit_on_one_list_is_a_button_away(search):
+    status, found = ask(search, "the")
+    total = int(status.split()[0])
+    assert (len(found), "the first 20 shown" in status) == (20, True)
+    search.click("#search-more")
+    expect(search.locator("#search-results a")).to_have_count(min(40, total))
+    assert search.evaluate(
+        "document.activeElement.closest('li') === document.querySelectorAll('#search-results li')[20]"
+    )
+    ask(search, "kappa")
+    assert search.locator("#search-more").is_visible() == (search.locator("#search-results a").count() >= 20)
 
 
 def test_a_found_page_opens(search):

@@ -1,0 +1,141 @@
+"""Judging and human audit in words: who is declared, who stood down, how weak a pass is, who reviewed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from generator import paths
+from generator.pages_run import declared, render_audit, render_judging, reviewer
+from generator.standing import Standing
+from generator.stats.evidence import FLAGGED_AT, SUGGESTIVE_AT
+from generator.views import View
+from tests.editions import make_edition, small_bank
+from tests.test_pages import RUN, read
+
+
+@pytest.fixture(scope="module")
+def edition(tmp_path_factory):
+    models = ["sim-alpha/one", "sim-judge-a/own", "sim-judge-c/third"]
+    folder = tmp_path_factory.mktemp("runs") / RUN
+    return make_edition(folder, models=models, bank=small_bank(("age", "gender")), audit=True)
+
+
+def judging(edition):
+    return read(render_judging(View(edition), paths.run_page(RUN, "judging")))
+
+
+def live(edition):
+    manifest = edition.run.manifest.model_copy(update={"kind": "live"})
+    return dataclasses.replace(edition, run=dataclasses.replace(edition.run, manifest=manifest))
+
+
+def with_gate(edition, **changes):
+    """The edition with its first run-wide row of agreement changed."""
+    table = edition.scored.tables["agreement"]
+    rows = table.to_pylist()
+    place = next(i for i, row in enumerate(rows) if row["vendor"] == "*")
+    rows[place] = {**rows[place], **changes}
+    changed = table.from_pylist(rows, schema=table.schema)
+    scored = dataclasses.replace(edition.scored, tables={**edition.scored.tables, "agreement": changed})
+    return dataclasses.replace(edition, scored=scored)
+
+
+class TestJudges:
+    def test_who_stood_down_is_counted(self, edition):
+        assert declared(View(edition)) == (
+            "Declared judges: sim-judge-a/one and sim-judge-b/two; tiebreak sim-judge-c/three. No judge labels its own "
+            "vendor’s models, so of 3 models, 1 has another pair and no tiebreak and 1 has the same pair without a "
+            "tiebreak."
+        )
+
+    def test_where_nobody_stood_down_that_is_said(self, tmp_path):
+        edition = make_edition(tmp_path / RUN, models=["sim-alpha/one"], bank=small_bank(("age",)))
+        assert declared(View(edition)).endswith("so all have these three.")
+
+    def test_it_is_said_that_judges_of_a_simulated_run_are_programs(self, edition):
+        assert "programs without a language model" in judging(edition).text
+        assert "programs without a language model" not in judging(live(edition)).text
+
+    def test_an_operator_s_note_is_pointed_to(self, edition, tmp_path):
+        assert "note on this run" not in judging(live(edition)).text
+        (tmp_path / "note.txt").write_text("The third judge is a program.\n")
+        noted = live(edition)
+        noted = dataclasses.replace(noted, run=dataclasses.replace(noted.run, folder=tmp_path))
+        assert ("a", {"href": "run.html#note"}) in judging(noted).tags
+
+
+class TestGate:
+    def test_a_pass_by_pabak_says_how_weak_it_is(self, edition):
+        changes = {"gate": "pabak", "kappa": 0.41, "modal_prevalence": 0.923, "minority_agreement": 0.458}
+        reader = judging(with_gate(edition, **changes))
+        assert "weak pass: 92.3 % of votes are one label; on the rarer labels the judges agree 0.46" in reader.text
+        assert "weak pass" not in judging(with_gate(edition, gate="kappa")).text
+
+    def test_without_a_rarer_label_that_is_said(self, edition):
+        changes = {"gate": "pabak", "kappa": None, "modal_prevalence": 1.0, "minority_agreement": None}
+        assert "100.0 % of votes are one label; no judge used another" in judging(with_gate(edition, **changes)).text
+
+    def test_kappa_stands_next_to_the_gate_and_is_explained(self, edition):
+        text = judging(edition).text
+        assert "RubricGateKappaPABAKPairs" in text.replace(" ", "")
+        assert "reaches 0.70" in text
+        assert "Kappa is the agreement beyond what" in text
+        assert "PABAK, twice the share of equal votes minus 1," in text
+
+
+class TestReviewer:
+    @pytest.mark.parametrize(
+        ("record", "who", "words"),
+        [
+            ({"reviewer": "simulated"}, "simulated", "The reviewer was a program, as the record of the draw says."),
+            ({"reviewer": "human"}, "human", "The reviewer was a person, as the record of the draw says."),
+            ({"reviewer": "<b>"}, "", "do not say whether the reviewer was a person or a program"),
+            (None, "", "do not say whether the reviewer was a person or a program"),
+        ],
+    )
+    def test_the_record_of_the_draw_says_who_it_was(self, edition, tmp_path, record, who, words):
+        if record:
+            (tmp_path / "audit").mkdir()
+            (tmp_path / "audit" / "draw.json").write_text(json.dumps(record))
+        there = dataclasses.replace(edition, run=dataclasses.replace(edition.run, folder=tmp_path))
+        assert reviewer(tmp_path) == who
+        text = read(render_audit(View(there), paths.run_page(RUN, "audit"))).text
+        assert words in text
+        assert "may be a program" not in text
+
+    def test_a_record_that_cannot_be_read_names_nobody(self, tmp_path):
+        (tmp_path / "audit").mkdir()
+        for text in ("[]", "{", "null"):
+            (tmp_path / "audit" / "draw.json").write_text(text)
+            assert reviewer(tmp_path) == ""
+
+
+class TestLimits:
+    def test_programs_judged_a_simulated_run(self, edition):
+        assert View(edition).judged == (
+            "Programs judged the answers.",
+            "The run is simulated: no language model gave a label.",
+        )
+
+    def test_what_a_live_run_does_not_meet_is_named(self, edition):
+        run = dataclasses.replace(live(edition).run, audit=None)
+        bare = dataclasses.replace(with_gate(live(edition), gate="fail"), run=run)
+        text = View(bare).judged[1]
+        assert "do not pass the agreement gate" in text
+        assert "No person has checked a sample of the labels." in text
+        assert "checked by hand" not in text
+
+    def test_a_run_that_meets_all_says_what_speaks_for_its_labels(self, edition):
+        good = dataclasses.replace(live(edition), standing=Standing("published", ()))
+        rows = [{**row, "gate": "kappa"} for row in good.scored.tables["agreement"].to_pylist()]
+        table = good.scored.tables["agreement"]
+        tables = {**good.scored.tables, "agreement": table.from_pylist(rows, schema=table.schema)}
+        good = dataclasses.replace(good, scored=dataclasses.replace(good.scored, tables=tables))
+        assert "a sample was checked by hand; single labels can be wrong all the same" in View(good).judged[1]
+
+
+def test_the_rules_in_the_key_are_the_code_s():
+    assert (FLAGGED_AT, SUGGESTIVE_AT) == (0.10, 0.05)
