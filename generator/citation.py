@@ -31,6 +31,7 @@ def cff(edition: Edition) -> bytes:
         "version": f"bank {manifest.bank_version}, run {manifest.run_id}",
         "date-released": manifest.date,
         "url": address(edition),
+        "repository-code": edition.site.code_url,
         "license-url": edition.site.data_licence.url,
     }
     lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in fields.items() if value]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import yaml
 
@@ -25,6 +27,11 @@ class TestCff:
         assert found["authors"] == [{"name": 'A & B: "100 %" {x}_y \\ z'}]
         assert found["url"] == "https://example.org/b/runs/run-a/data/index.html"
         assert found["identifiers"][0]["value"] == f"sha256:{edition.run.manifest.bank_sha256}"
+
+    @pytest.mark.parametrize("url", ["", "https://example.org/code"])
+    def test_the_code_is_named_where_the_site_names_it(self, edition, url):
+        changed = dataclasses.replace(edition, site=edition.site.model_copy(update={"code_url": url}))
+        assert yaml.safe_load(cff(changed)).get("repository-code", "") == url
 
 
 class TestBibtex:

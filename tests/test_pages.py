@@ -475,6 +475,13 @@ class TestJudgingAuditRun:
         assert edition.site.mismatch in section
         assert (f'href="{url}"' in section) == bool(url)
 
+    @pytest.mark.parametrize("url", ["", "https://example.org/code"])
+    def test_every_page_leads_to_the_code_where_the_site_names_it(self, edition, url):
+        changed = dataclasses.replace(edition, site=edition.site.model_copy(update={"code_url": url}))
+        for page, html in render_pages(changed):
+            footer = html.decode().partition('<footer class="foot">')[2]
+            assert (f'<a href="{url}">Source code</a>' in footer) == bool(url), page
+
     def test_an_operator_s_note_is_shown_as_text(self, tmp_path):
         edition = make_edition(tmp_path / RUN)
         (edition.run.folder / "note.txt").write_text("One <b>judge</b> only\nreads words.\n\nSecond.\n")
