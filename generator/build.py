@@ -13,8 +13,9 @@ from pathlib import Path
 
 from generator import paths
 from generator.catalogue import Published, front_key, read_published, recovered_folder
-from generator.hosts import HOSTS, Mode, Size, check_space, faults, fitting_mode
+from generator.hosts import HOSTS, Mode, Size, check_space, faults
 from generator.incremental import State, file_hash, footprint, write_state
+from generator.mode_choice import chosen_mode
 from generator.pages import render_root, render_sitemaps, render_tombstone
 from generator.parts import Parts
 from generator.publish_plan import Options, Outcome, Plan
@@ -30,36 +31,34 @@ from generator.shards import load_run, shard_keys
 from generator.site import Edition, read_site
 from generator.site_size import run_sizes
 from generator.standing import Standing, standing_of
-from generator.tree import Tree, check_site, fresh_tree, locked
+from generator.tree import Tree, fresh_tree
 from generator.workers import Pending, Workers, dask_workers, local_workers
 
 Report = Callable[[str], None]
+Expected = dict[str, dict[Mode, Size]]  # by run: what it would take in each mode
 _ASSET = re.compile(rb"assets/[A-Za-z0-9._-]+")
 
 
 def build(options: Options, plan: Plan, state: State, report: Report, state_file: Path) -> Outcome:
-    """Build what the plan names, keep the rest, swap the tree in and remember what it was made from."""
-    check_site(options.out)
-    with locked(options.out):
-        # The workers end before the tree is swapped in, or cleared away: none may still write below it.
-        with fresh_tree(options.out) as root, ExitStack() as stack:
-            local = stack.enter_context(local_workers(options.jobs))
-            remote = stack.enter_context(dask_workers(options.dask)) if options.dask else local
-            each = remote.each if options.dask or options.jobs > 1 else None
-            editions = [edition_of(f, options, plan, report, state=state, each=each) for f in plan.build.values()]
-            kept = {run: found for run, found in read_published(options.out).items() if run in plan.keep}
-            editions = fitted(editions, options, kept, report)
-            front = front_of(editions, kept, options, plan)
-            tree = Tree(root, options.out)
-            parts = _run_tasks(editions, front, tree, plan, state, local, remote, report)
-            keep_runs(tree, plan, kept)
-            write_root(tree, front, editions, kept, plan, options)
-            _check_finished(root, options)
-        after = footprint(options.out)
-        checked = {run: sorted(state.checked_by(plan.code, run)) for run in plan.keep}
-        checked |= {e.run_id: shard_keys(e.run.manifest) for e in editions}
-        made = State(after.digest, plan.root, front.run_id, plan.keys, parts, plan.code, checked)
-        _remember(state_file, made, report)
+    """Build what the plan names, keep the rest, swap the tree in and remember what it was made from.
+
+    Whoever calls this holds the lock of the output folder.
+    """
+    # The workers end before the tree is swapped in, or cleared away: none may still write below it.
+    with fresh_tree(options.out) as root, ExitStack() as stack:
+        local = stack.enter_context(local_workers(options.jobs))
+        remote = stack.enter_context(dask_workers(options.dask)) if options.dask else local
+        each = remote.each if options.dask or options.jobs > 1 else None
+        editions, plan, expected = _editions(options, plan, state, report, each)
+        kept = read_published(options.out, plan.keep)
+        front = front_of(editions, kept, options, plan)
+        tree = Tree(root, options.out)
+        parts = _run_tasks(editions, front, tree, plan, state, local, remote, report)
+        keep_runs(tree, plan, kept)
+        write_root(tree, front, editions, kept, plan, options)
+        _check_finished(root, options)
+    after = footprint(options.out)
+    _remember(state_file, _state(after.digest, plan, state, editions, expected, front, parts), report)
     return Outcome(
         built=[e.run_id for e in editions],
         kept=sorted(kept),
@@ -69,6 +68,46 @@ def build(options: Options, plan: Plan, state: State, report: Report, state_file
         files=after.files,
         bytes=after.bytes,
     )
+
+
+def _editions(
+    options: Options, plan: Plan, state: State, report: Report, each: Each | None
+) -> tuple[list[Edition], Plan, Expected]:
+    """Return the editions to build, all in one mode, the plan with every run that has to change its mode, and sizes."""
+
+    def made(folders: Mapping[str, Path]) -> list[Edition]:
+        return [edition_of(f, options, plan, report, state=state, each=each) for f in folders.values()]
+
+    editions = made(plan.build)
+    expected = {edition.run_id: run_sizes(edition) for edition in editions}
+    choice = chosen_mode(options, plan, state, expected, report)
+    if choice.stale:
+        again = made({run: plan.unchanged[run] for run in choice.stale})
+        expected |= {edition.run_id: run_sizes(edition) for edition in again}
+        editions, plan = editions + again, plan.rebuilding(choice.stale)
+    check_space(options.out.parent, sum((sizes[choice.mode] for sizes in expected.values()), Size(0, 0)))
+    return [dataclasses.replace(edition, mode=choice.mode) for edition in editions], plan, expected
+
+
+def _state(
+    tree: str,
+    plan: Plan,
+    before: State,
+    editions: list[Edition],
+    expected: Expected,
+    front: Edition,
+    parts: dict[str, str],
+) -> State:
+    """Return what the next publish has to know of this one."""
+    known = before if plan.trusted else State()
+    checked = {run: sorted(before.checked_by(plan.code, run)) for run in plan.keep}
+    modes: dict[str, str] = {run: mode for run, mode in known.modes.items() if run in plan.keep}
+    sizes = {run: found for run, found in known.sizes.items() if run in plan.keep}
+    for edition in editions:
+        checked[edition.run_id] = shard_keys(edition.run.manifest)
+        modes[edition.run_id] = edition.mode
+        sizes[edition.run_id] = {mode: [s.files, s.bytes] for mode, s in expected[edition.run_id].items()}
+    return State(tree, plan.root, front.run_id, plan.keys, parts, plan.code, checked, modes, sizes)
 
 
 def _remember(file: Path, state: State, report: Report) -> None:
@@ -118,28 +157,6 @@ def edition_of(
     )
 
 
-def fitted(editions: list[Edition], options: Options, kept: Mapping[str, Published], report: Report) -> list[Edition]:
-    """Return the editions in the mode that fits the host, after counting files and bytes and checking for room."""
-    host = HOSTS[options.host]
-    stays = Size(0, 0)
-    for run in kept:
-        found = footprint(options.out / "runs" / run)
-        stays += Size(found.files, found.bytes)
-    sizes: dict[Mode, Size] = {"row": stays, "folded": stays}
-    for edition in editions:
-        for mode, size in run_sizes(edition).items():
-            sizes[mode] += size
-    mode = fitting_mode(host, sizes, options.mode)
-    advice = f" ({host.advice})" if host.advice else ""
-    for name, size in sizes.items():
-        fits = "; ".join(faults(host, size)) or f"fits {host.name}"
-        report(f"{name} mode: about {size.text()}; {fits}")
-    report(f"building in {mode} mode for {host.name}{advice}")
-    new = sizes[mode]
-    check_space(options.out.parent, Size(new.files, new.bytes - stays.bytes))
-    return [dataclasses.replace(edition, mode=mode) for edition in editions]
-
-
 def front_of(editions: list[Edition], kept: Mapping[str, Published], options: Options, plan: Plan) -> Edition:
     """Return the run that the root shows (SPEC 6): the newest publishable live run, else a simulated one."""
     claims = {e.run_id: (e.run.manifest, e.standing) for e in editions}
@@ -150,8 +167,8 @@ def front_of(editions: list[Edition], kept: Mapping[str, Published], options: Op
     own = next((e for e in editions if e.run_id == chosen), None)
     if own is not None:
         return own
-    # A kept run is shown from what it published itself, so that root and run pages agree.
-    folder = recovered_folder(options.out, chosen, options.cache_folder / "recovered")
+    # A kept run is shown from what it was made from, or from what it published, so that root and run pages agree.
+    folder = plan.unchanged.get(chosen) or recovered_folder(options.out, chosen, options.cache_folder / "recovered")
     return edition_of(folder, options, plan, lambda _: None, standing=kept[chosen].standing)
 
 
@@ -166,7 +183,8 @@ def _run_tasks(
     report: Report,
 ) -> dict[str, str]:
     """Make all that changed of the runs to build, and the site's prose; returns the key of every part."""
-    keys = {name: key for name, key in state.parts.items() if name.partition(" ")[0] in plan.keep}
+    known = state.parts if plan.trusted else {}
+    keys = {name: key for name, key in known.items() if name.partition(" ")[0] in plan.keep}
     all_parts = [Parts(edition, plan, state, tree) for edition in editions]
     # Receipts as files come first: the pages print the hash that pins them.
     files = [_receipt_files(parts, remote) for parts in all_parts]
@@ -269,7 +287,6 @@ def indexable_pages(root: Path, front: Edition, dates: Mapping[str, str]) -> Ite
 def _check_finished(root: Path, options: Options) -> None:
     """Hold the finished tree against the host's limits; the old site stays when it does not fit."""
     found = footprint(root)
-    largest = max((p.stat().st_size for p in root.glob("runs/*/data/**/*") if p.is_file()), default=0)
-    lines = faults(HOSTS[options.host], Size(found.files, found.bytes), largest)
+    lines = faults(HOSTS[options.host], Size(found.files, found.bytes), found.largest)
     if lines:
         raise InputError(*(f"--host {options.host}: {line}" for line in lines), "the old site was left as it is")

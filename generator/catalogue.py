@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from generator.pages import RunCard
 from generator.schema.canonical import sha256_hex
 from generator.schema.errors import InputError
 from generator.schema.manifest import Manifest, load_manifest
-from generator.schema.names import RUN_ID
 from generator.standing import Standing
 
 
@@ -55,33 +54,22 @@ class Published:
         )
 
 
-def read_published(out: Path) -> dict[str, Published]:
-    """Return the runs of an existing site by id; a folder without a data manifest is a tombstone and not among them."""
+def read_published(out: Path, runs: Iterable[str]) -> dict[str, Published]:
+    """Return some runs of an existing site by id; raises InputError where one's data manifest cannot be read."""
     found = {}
-    for file in sorted(out.glob("runs/*/data/manifest.json")):
+    for run in sorted(runs):
+        file = out / paths.data_file(run, "manifest.json")
         try:
             body = file.read_bytes()
             data: dict[str, Any] = json.loads(body)
             manifest = load_manifest(data["run"], str(file))
             standing = Standing(data["standing"], tuple(data["reasons"]), frozenset(data["withheld"]))
-        except (ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError):
             raise InputError(
                 f"{file}: not a manifest of this program; publish that run anew, or take it away with --remove"
             ) from None
         found[manifest.run_id] = Published(manifest, standing, sha256_hex(body))
     return found
-
-
-def read_tombstones(out: Path) -> list[str]:
-    """Return the ids of the runs that were removed from an existing site."""
-    folders = sorted(p.parent for p in out.glob("runs/*/index.html"))
-    return [f.name for f in folders if RUN_ID.fullmatch(f.name) and not (f / "data" / "manifest.json").exists()]
-
-
-def supersession(manifests: Mapping[str, Manifest]) -> dict[str, str]:
-    """Return for each superseded run the newest run that supersedes it."""
-    newest = sorted(manifests.values(), key=lambda m: (m.date, m.run_id))
-    return {m.supersedes: m.run_id for m in newest if m.supersedes}
 
 
 def front_key(manifest: Manifest, standing: Standing) -> tuple[bool, bool, str, int, str]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import copy
 import functools
-import hashlib
 import json
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -21,6 +21,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from generator.chart_scale import NARROW, STEP, WIDE, Domain
+from generator.schema.canonical import sha256_hex
 
 _NAME_LENGTH = {WIDE: 34, NARROW: 40}
 MARKS = {
@@ -115,17 +116,29 @@ def _named(svg: str, name: str, title: str, description: str, css: str) -> Marku
 
 
 def _remembered(cache: Path | None, key: str, ending: str, make: Callable[[], str]) -> str:
-    """Return what was made under a key before, or make it: the drawing libraries are loaded only for what is new."""
-    file = cache / f"{hashlib.sha256(f'{_versions()}|{key}'.encode()).hexdigest()}.{ending}" if cache else None
-    if file and file.exists():
-        return file.read_text(encoding="utf-8")
-    made = make()
-    if file:
+    """Return what was made under a key before, or make it: the drawing libraries are loaded only for what is new.
+
+    A file begins with the hash of the rest; one that was damaged is made again.
+    """
+    if cache is None:
+        return make()
+    file = cache / f"{sha256_hex(f'{_versions()}|{key}')}.{ending}"
+    known = _whole(file)
+    if known is None:
+        known = make()
         file.parent.mkdir(parents=True, exist_ok=True)
-        part = file.with_suffix(".part")
-        part.write_text(made, encoding="utf-8")
+        part = file.with_suffix(f".{os.getpid()}.part")  # two publishes may draw the same chart at once
+        part.write_text(f"{sha256_hex(known)}\n{known}", encoding="utf-8")
         part.replace(file)
-    return made
+    return known
+
+
+def _whole(file: Path) -> str | None:
+    try:
+        digest, _, text = file.read_bytes().decode().partition("\n")
+    except (OSError, UnicodeDecodeError):
+        return None
+    return text if digest == sha256_hex(text) else None
 
 
 @functools.cache

@@ -84,7 +84,8 @@ class State:
 
     `tree`: the digest of the finished tree; `root`: the inputs of the root pages; `front`: the run that the root shows;
     `runs`: the inputs of every run; `parts`: the inputs of every part that can be kept (the receipts of a model);
-    `checked`: by run, the shards whose rows were checked by code of version `code`.
+    `checked`: by run, the shards whose rows were checked by code of version `code`; `modes` and `sizes`: by run, the
+    mode it was built in, and the files and bytes expected of it in each mode.
     """
 
     tree: str = ""
@@ -94,6 +95,8 @@ class State:
     parts: dict[str, str] = field(default_factory=dict)
     code: str = ""
     checked: dict[str, list[str]] = field(default_factory=dict)
+    modes: dict[str, str] = field(default_factory=dict)
+    sizes: dict[str, dict[str, list[int]]] = field(default_factory=dict)
 
     def checked_by(self, code: str, run: str) -> frozenset[str]:
         """Return the shards of a run that need no second check."""
@@ -106,12 +109,29 @@ def state_file(cache: Path, out: Path) -> Path:
 
 
 def read_state(path: Path) -> State:
-    """Return the last publish's state; an absent, older or damaged file is an empty state."""
+    """Read the last publish's state; an absent, older or damaged file is an empty state."""
     try:
         data: dict[str, Any] = json.loads(path.read_bytes())
-        return State(**data["state"]) if data["format"] == FORMAT else State()
-    except (OSError, ValueError, KeyError, TypeError):
+        found = State(**data["state"]) if data["format"] == FORMAT else State()
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return State()
+    return found if _holds(found) else State()
+
+
+def _holds(state: State) -> bool:
+    """Tell whether a state that was read has the types that one has."""
+    texts = (state.tree, state.root, state.front, state.code)
+    maps = (state.runs, state.parts, state.checked, state.modes, state.sizes)
+    if not all(isinstance(text, str) for text in texts) or not all(isinstance(found, dict) for found in maps):
+        return False
+    names = (*state.runs.values(), *state.parts.values(), *state.modes.values())
+    lists = all(isinstance(keys, list) and all(isinstance(k, str) for k in keys) for keys in state.checked.values())
+    return lists and all(isinstance(name, str) for name in names) and all(map(_is_sizes, state.sizes.values()))
+
+
+def _is_sizes(found: Any) -> bool:
+    pairs = [found.get(mode) for mode in ("row", "folded")] if isinstance(found, dict) else [None]
+    return all(isinstance(p, list) and len(p) == 2 and all(isinstance(n, int) for n in p) for p in pairs)
 
 
 def write_state(path: Path, state: State) -> None:
@@ -124,7 +144,7 @@ def write_state(path: Path, state: State) -> None:
 
 @dataclass(frozen=True)
 class Footprint:
-    """A tree's files, bytes, and a digest over name, size and time of every file.
+    """A tree's files, bytes, the bytes of its largest file, and a digest over name, size and time of every file.
 
     The digest says whether the tree is the one that a publish left; what has to be made again is never decided by it.
     """
@@ -132,16 +152,17 @@ class Footprint:
     files: int
     bytes: int
     digest: str
+    largest: int = 0
 
 
 def footprint(tree: Path) -> Footprint:
     """Return the footprint of a folder; one that is not there has no files."""
     digest = hashlib.sha256()
-    files, size = _walk(str(tree), digest)
-    return Footprint(files, size, digest.hexdigest())
+    files, size, largest = _walk(str(tree), digest)
+    return Footprint(files, size, digest.hexdigest(), largest)
 
 
-def _walk(folder: str, digest: hashlib._Hash) -> tuple[int, int]:
+def _walk(folder: str, digest: hashlib._Hash) -> tuple[int, int, int]:
     folders, facts = [], []
     try:
         with os.scandir(folder) as found:
@@ -152,12 +173,12 @@ def _walk(folder: str, digest: hashlib._Hash) -> tuple[int, int]:
                     status = entry.stat(follow_symlinks=False)
                     facts.append((entry.name, status.st_size, status.st_mtime_ns))
     except FileNotFoundError:
-        return 0, 0
+        return 0, 0, 0
     folders.sort()
     facts.sort()
     digest.update(repr((folders, facts)).encode(errors="surrogateescape"))
-    files, size = len(facts), sum(fact[1] for fact in facts)
+    files, size, largest = len(facts), sum(fact[1] for fact in facts), max((fact[1] for fact in facts), default=0)
     for name in folders:
-        more, larger = _walk(f"{folder}/{name}", digest)
-        files, size = files + more, size + larger
-    return files, size
+        more, bytes_below, largest_below = _walk(f"{folder}/{name}", digest)
+        files, size, largest = files + more, size + bytes_below, max(largest, largest_below)
+    return files, size, largest

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +65,8 @@ class Plan:
     `build`: run folders to build, by id; `keep`: runs that stay as they stand in the old tree; `removed`: tombstones
     that the site has afterwards; `keys`: the inputs of every run of the finished site; `root`: those of the root pages;
     `superseded`: which run supersedes which; `fixed`: options, code and content, what all runs have in common.
+    `unchanged`: the folders of kept runs that are what the old tree was made from; `movable`: those of them that this
+    publish is about, so that it may build them anew.
     """
 
     build: dict[str, Path]
@@ -77,6 +79,13 @@ class Plan:
     code: str = ""
     fixed: str = ""
     idle: bool = False
+    unchanged: dict[str, Path] = field(default_factory=dict)
+    movable: tuple[str, ...] = ()
+
+    def rebuilding(self, runs: tuple[str, ...]) -> Plan:
+        """Return the plan that builds some unchanged runs, too."""
+        build = {**self.build, **{run: self.unchanged[run] for run in runs}}
+        return replace(self, build=build, keep=tuple(run for run in self.keep if run not in runs))
 
 
 @dataclass
@@ -112,8 +121,8 @@ def _chosen(options: Options, folders: Mapping[str, Path], tombstones: set[str])
     return {run: folder for run, folder in folders.items() if run in options.runs or not (options.runs or run in gone)}
 
 
-def _supersedes(folders: Mapping[str, Path], out: Path, kept: tuple[str, ...]) -> dict[str, str]:
-    """Return for each superseded run the newest run that supersedes it, from manifests as they lie on disk."""
+def _supersedes(folders: Mapping[str, Path], out: Path, kept: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Return (run, the run that it supersedes) from the oldest to the newest, from manifests as they lie on disk."""
     manifests = {run: folder / "manifest.json" for run, folder in folders.items()}
     manifests |= {run: out / "runs" / run / "data" / "run_manifest.json" for run in kept}
     found = []
@@ -123,7 +132,7 @@ def _supersedes(folders: Mapping[str, Path], out: Path, kept: tuple[str, ...]) -
             found.append((str(data["date"]), run, str(data["supersedes"] or "")))
         except (OSError, ValueError, KeyError, TypeError):
             continue  # load_run says what is wrong with it
-    return {old: run for _, run, old in sorted(found) if old}
+    return [(run, old) for _, run, old in sorted(found) if old]
 
 
 def plan_of(options: Options, state: State, before: Footprint) -> Plan:
@@ -139,17 +148,35 @@ def plan_of(options: Options, state: State, before: Footprint) -> Plan:
         raise InputError(*(f"--remove {run}: {out} has no run of that name" for run in missing))
     others = tuple(sorted(stands - set(chosen) - set(options.remove)))
     if not chosen and not others:
-        raise InputError(f"{options.content / 'runs'}: no finished run to publish; `aibiasbench demo` makes one")
-    superseded = _supersedes(chosen, out, others)
+        raise InputError(_nothing_left(options, folders))
+    every = {*chosen, *others, *tombstones, *options.remove}
+    pairs = _supersedes(chosen, out, others)
+    superseded, supersedes = {old: run for run, old in pairs}, dict(pairs)
     code, content = code_version(), content_version(options.content)
     fixed = (options.key, code, content)
-    keys = {run: text_hash(*fixed, run_version(f), superseded.get(run, "")) for run, f in chosen.items()}
-    build = {
-        run: f for run, f in chosen.items() if not (trusted and run in stands and state.runs.get(run) == keys[run])
-    }
+
+    def key(run: str, folder: Path) -> str:
+        older = supersedes.get(run, "")
+        return text_hash(*fixed, run_version(folder), superseded.get(run, ""), older if older in every else "")
+
+    keys = {run: key(run, folder) for run, folder in folders.items() if run in every}
+    unchanged = {run: folders[run] for run, own in keys.items() if trusted and state.runs.get(run) == own}
+    unchanged = {run: folder for run, folder in unchanged.items() if run in stands and run not in options.remove}
+    build = {run: folder for run, folder in chosen.items() if run not in unchanged}
     keep = tuple(sorted({*others, *(set(chosen) - set(build))}))
     removed = tuple(sorted((tombstones | set(options.remove)) - set(chosen)))
-    keys |= {run: state.runs.get(run, "") for run in others}
+    # What a run of an untrusted tree was made from is not known.
+    keys = {run: keys[run] for run in chosen} | {run: state.runs.get(run, "") if trusted else "" for run in others}
     root = text_hash(*fixed, *(f"{run} {keys[run]}" for run in sorted(keys)), "removed", *removed)
     idle = trusted and not build and not options.remove and root == state.root
-    return Plan(build, keep, removed, keys, root, superseded, trusted, code, text_hash(*fixed), idle)
+    return Plan(
+        build, keep, removed, keys, root, superseded, trusted, code, text_hash(*fixed), idle,
+        unchanged={run: folder for run, folder in unchanged.items() if run in keep},
+        movable=tuple(run for run in keep if run in unchanged and run in chosen),
+    )  # fmt: skip
+
+
+def _nothing_left(options: Options, folders: Mapping[str, Path]) -> str:
+    if folders:
+        return f"{options.out}: nothing would be left; a site needs one run at least. Publish another run with it"
+    return f"{options.content / 'runs'}: no finished run to publish; `aibiasbench demo` makes one"

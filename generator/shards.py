@@ -275,6 +275,8 @@ def read_audit(path: Path) -> AuditLabels | None:
         raise InputError(f"{path}: not CSV: {error}") from None
     if not rows or rows[0] != AUDIT_HEADER:
         raise InputError(f"{path}: the first line is {','.join(rows[0]) if rows else ''!r}; it is receipt_id,label")
+    if len(rows) == 1:
+        raise InputError(f"{path}: holds no label; take labels in with `aibiasbench audit import`, or remove the file")
     raise_faults(
         [f"{path}: line {i}: {len(row)} cells; there are two" for i, row in enumerate(rows[1:], 2) if len(row) != 2]
     )

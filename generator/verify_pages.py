@@ -50,15 +50,22 @@ def verify_pages(dist: Path, books: dict[str, Book]) -> Findings:
 
     A page belongs to the run whose folder it is in; a root page to the run that its `data-run` names.
     """
-    findings = Findings()
+    findings, unchecked = Findings(), dict[str, list[str]]()
     receipts = ReceiptPages(dist)
     for path in pages(dist):
         page, data = path.relative_to(dist).as_posix(), path.read_bytes()
         findings.checked["pages"] += 1
         text = data.decode("utf-8", errors="replace")
         if any(mark in data for mark in _MARKED):
-            check_page(page, text, books, findings)
+            run_id = run_of(page, text)
+            if run_id in books:
+                check_page(page, text, books[run_id], findings)
+            else:
+                unchecked.setdefault(run_id, []).append(page)
         receipts.check(page, text, findings)
+    for run_id, found in unchecked.items():
+        more = f" (and {len(found) - 1} pages more)" if len(found) > 1 else ""
+        findings.add(found[0], "run", f"{run_id or 'names no run'}{more}", "none of the runs that could be recomputed")
     for book in books.values():
         receipts.check_absent(book.recomputed.run, book.recomputed.scored.withheld, findings)
     return findings
@@ -78,19 +85,15 @@ def run_of(page: str, text: str) -> str:
     return html.unescape(found.group(1)) if found else ""
 
 
-def check_page(page: str, text: str, books: dict[str, Book], findings: Findings) -> None:
+def check_page(page: str, text: str, book: Book, findings: Findings) -> None:
     """Check each number of one page."""
-    run_id = run_of(page, text)
-    if run_id not in books:
-        findings.add(page, "run", run_id or "names no run", "none of the runs that could be recomputed")
-        return
     elements = list(_ELEMENT.finditer(text))
     if len(elements) != len(_NAMED.findall(text)):
         odd = f"{len(_NAMED.findall(text)) - len(elements)} elements in another form"
         findings.add(page, "data-score and data-cell", odd, "an element that holds its number and nothing else")
     checks: dict[str, Callable[[str, str, int], None]] = {
-        "score": lambda key, seen, scale: _check_score(page, key, seen, scale, books[run_id], findings),
-        "cell": lambda key, seen, scale: _check_cell(page, key, seen, scale, books[run_id], findings),
+        "score": lambda key, seen, scale: _check_score(page, key, seen, scale, book, findings),
+        "cell": lambda key, seen, scale: _check_cell(page, key, seen, scale, book, findings),
     }
     for element in elements:
         scale = _SCALE.search(element["before"] + element["after"])

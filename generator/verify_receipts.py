@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from generator import paths
 from generator.findings import ABSENT, Findings
+from generator.receipt_text import matches_text, vote_text
 from generator.render import visible
 from generator.schema.errors import InputError
 from generator.schema.names import shard_name
@@ -30,6 +31,7 @@ COLUMNS = (
     "repeat",
     "prompt",
     "prompt_sha256",
+    "rubric_sha256",
     "response",
     "response_key",
     "votes",
@@ -42,6 +44,11 @@ _TAG = re.compile(r"<[^>]*>")
 _RAW = re.compile(r'<div class="raw"[^>]*>(.*?)</div>', re.DOTALL)
 _BDI = re.compile(r"<bdi>(.*?)</bdi>", re.DOTALL)
 _STATUS = re.compile(r'<span class="[^"]*\bst-(\w+)')
+_VOTE = re.compile(
+    r'<tr><th scope="row">(.*?) <span class="soft">(.*?)</span></th><td>(.*?)</td><td class="say">.*?</td>'
+    r'<td class="agrees">(.*?)</td></tr>',
+    re.DOTALL,
+)
 _ARTICLE = re.compile(r'<article id="([^"]+)">(.*?)</article>', re.DOTALL)
 Row = dict[str, Any]
 
@@ -146,6 +153,18 @@ def _check_row(page: str, text: str, row: Row, findings: Findings) -> None:
     verdict = text_of(main.partition('class="verdict">')[2].partition("</p>")[0])
     _check_words(page, "", verdict, verdict, row, findings)
     _check_record(page, "", main.partition("<h2>The same")[0], row, findings)
+    _check_votes(page, main, row["votes"], findings)
+    keys = [row[name] for name in ("receipt_id", "prompt_sha256", "rubric_sha256", "response_key")]
+    for key in (k for k in (*keys, *(vote["key"] for vote in row["votes"])) if k is not None and k not in main):
+        findings.add(page, "hashes and keys", ABSENT, key)
+
+
+def _check_votes(page: str, main: str, votes: list[dict[str, Any]], findings: Findings) -> None:
+    """Hold who voted, as what, for which label, and whether the verdict word agrees with the reasoning."""
+    right = [(v["judge"], v["role"], vote_text(v), matches_text(v["verdict_matches_prose"])) for v in votes]
+    seen = [tuple(text_of(part) for part in vote) for vote in _VOTE.findall(main)]
+    if seen != right:
+        findings.add(page, "votes", "; ".join(map(", ".join, seen)), "; ".join(map(", ".join, right)))
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str:

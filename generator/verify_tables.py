@@ -97,8 +97,8 @@ def check_table(
         if ordered and seen != right and sorted(seen) == sorted(right):
             place = next(i for i, (a, b) in enumerate(zip(seen, right, strict=True)) if a != b)
             findings.add(name, f"order of rows, row {place}", seen[place], right[place])
-        published = published.take([found[key] for key in both])
-        recomputed = recomputed.take([places[key] for key in both])
+        published = published.take(pa.array([found[key] for key in both], pa.int64()))
+        recomputed = recomputed.take(pa.array([places[key] for key in both], pa.int64()))
         right = both
     findings.checked["table cells"] += published.num_rows * published.num_columns
     for column in columns:

@@ -130,6 +130,15 @@ class TestIntervalChart:
         monkeypatch.setattr(chart_specs, "compiled", lambda *_: pytest.fail("compiled again"))
         assert interval_chart([line()], DOMAIN, **asked) == first
 
+    @pytest.mark.parametrize("damage", [b"", b"\xff\xfe", b"<svg>half of it"])
+    def test_a_damaged_drawing_is_made_again(self, tmp_path, damage):
+        asked = {"name": "c", "title": "T", "description": "D", "cache": tmp_path / "charts"}
+        first = interval_chart([line()], DOMAIN, **asked)
+        for file in (tmp_path / "charts").iterdir():
+            file.write_bytes(damage)
+        charts._compiled.cache_clear()
+        assert interval_chart([line()], DOMAIN, **asked) == first
+
     def test_another_way_to_specify_charts_draws_them_anew(self, tmp_path, monkeypatch):
         asked = {"name": "c", "title": "T", "description": "D", "cache": tmp_path / "charts"}
         interval_chart([line()], DOMAIN, **asked)

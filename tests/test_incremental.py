@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import generator.publish as publishing
 from generator import build as building
-from generator import incremental, parts, publish_plan, publish_tasks, receipt_files, shards
+from generator import hosts, incremental, parts, publish_plan, publish_tasks, receipt_files, shards
 from generator.incremental import footprint, read_state, run_version, state_file, text_hash, write_state
 from generator.receipt_lists import render_list
 from generator.schema.errors import InputError
@@ -181,10 +182,7 @@ class TestOneShardChanged:
     def test_a_withdrawn_response_changes_the_files_and_pages_of_its_model_alone(self, site, tmp_path):
         content, out = site
         kept = inodes(out)
-        row = pq.read_table(content / "runs/first/receipts/sim-beta__two.parquet", partitioning=None).to_pylist()[0]
-        (content / "redactions.toml").write_text(
-            f'[[redaction]]\nreceipt_id = "{row["receipt_id"]}"\nreason = "asked for"\ndate = "2026-11-02"\n'
-        )
+        redact(content, first_row(content))
         run_publish(content, out)
         assert contents(out) == clean(content, tmp_path)
         now = inodes(out)
@@ -236,6 +234,136 @@ class TestWordsAndLooks:
         monkeypatch.setattr(publish_plan, "code_version", lambda: "another")
         run_publish(content, out)
         assert inodes(out)[ONE] != kept[ONE]
+
+
+def redact(content, row):
+    """Withdraw the response of one row."""
+    (content / "redactions.toml").write_text(
+        f'[[redaction]]\nreceipt_id = "{row["receipt_id"]}"\nreason = "asked for"\ndate = "2026-11-02"\n'
+    )
+
+
+def first_row(content, run="first", shard="sim-beta__two"):
+    """The first receipt of a shard."""
+    return pq.read_table(content / f"runs/{run}/receipts/{shard}.parquet", partitioning=None).to_pylist()[0]
+
+
+class TestTheFrontRunIsKept:
+    def test_though_its_receipts_were_not_published_as_they_are(self, tmp_path):
+        content, out = make_content(tmp_path / "content", ("older", "newer")), tmp_path / "dist"
+        redact(content, first_row(content, "newer"))
+        assert run_publish(content, out).front == "newer"
+        (content / "runs/older/note.txt").write_text("something else")
+        done = run_publish(content, out)
+        assert (done.built, done.front) == (["older"], "newer")
+        assert contents(out) == clean(content, tmp_path)
+        (content / "runs/older/note.txt").write_text("something else again")
+        assert run_publish(content, out, runs=("older",)).kept == ["newer"]
+
+    def test_it_is_named_where_its_folder_has_changed_since(self, tmp_path):
+        content, out = make_content(tmp_path / "content", ("older", "newer")), tmp_path / "dist"
+        redact(content, first_row(content, "newer"))
+        run_publish(content, out)
+        for run in ("older", "newer"):
+            (content / f"runs/{run}/note.txt").write_text("something else")
+        with pytest.raises(InputError, match=r"name it, too: publish \.\.\. newer"):
+            run_publish(content, out, runs=("older",))
+        assert run_publish(content, out, runs=("older", "newer")).built == ["newer", "older"]
+
+
+class TestATreeThatIsNotWhatWasLeft:
+    def test_a_named_publish_vouches_for_no_other_run(self, tmp_path):
+        content, out = make_content(tmp_path / "content", ("older", "newer")), tmp_path / "dist"
+        run_publish(content, out)
+        page = out / "runs/newer/index.html"
+        page.write_text(page.read_text() + "<p>forged")
+        run_publish(content, out, runs=("older",))
+        assert "forged" in page.read_text()
+        run_publish(content, out)
+        assert contents(out) == clean(content, tmp_path)
+
+    def test_a_state_from_before_the_last_swap_vouches_for_nothing(self, tmp_path):
+        content, out = make_content(tmp_path / "content", ("older", "newer")), tmp_path / "dist"
+        run_publish(content, out)
+        file = state_file(tmp_path / ".cache", out)
+        before = file.read_bytes()
+        run_publish(content, out, base_url="https://one.example")
+        file.write_bytes(before)
+        run_publish(content, out, runs=("older",))
+        run_publish(content, out)
+        assert contents(out) == clean(content, tmp_path)
+
+    def test_what_another_publish_did_meanwhile_is_seen_under_the_lock(self, tmp_path, monkeypatch):
+        content, out = make_content(tmp_path / "content", ("older", "newer")), tmp_path / "dist"
+        run_publish(content, out)
+        (content / "runs/older/note.txt").write_text("something else")
+        locked, ready = publishing.locked, []
+
+        def late(folder):
+            if not ready:
+                ready.append(folder)
+                run_publish(content, out, base_url="https://one.example")
+            return locked(folder)
+
+        monkeypatch.setattr(publishing, "locked", late)
+        run_publish(content, out)
+        assert ready
+        assert contents(out) == clean(content, tmp_path)
+
+
+class TestModeOfAllRuns:
+    def test_a_run_more_folds_the_others_and_one_less_unfolds_them(self, tmp_path, monkeypatch):
+        content, out = make_content(tmp_path / "content"), tmp_path / "dist"
+        run_publish(content, out)
+        alone = read_state(state_file(tmp_path / ".cache", out)).sizes["first"]["row"][0]
+        monkeypatch.setitem(hosts.HOSTS, "cloudflare-pages", hosts.Host("cloudflare-pages", files=alone * 3 // 2))
+        run_publish(content, out, host="cloudflare-pages")
+        assert (out / ONE).is_file()
+        make_small_run(content, "second", date="2026-11-02")
+        run_publish(content, out, host="cloudflare-pages")
+        assert not (out / ONE).exists()
+        assert contents(out) == clean(content, tmp_path, host="cloudflare-pages")
+        shutil.rmtree(content / "runs/second")
+        run_publish(content, out, host="cloudflare-pages", remove=("second",))
+        assert (out / ONE).is_file()
+
+
+class TestSupersedes:
+    def test_a_link_to_the_older_run_appears_with_its_page(self, tmp_path):
+        content, out = make_content(tmp_path / "content"), tmp_path / "dist"
+        make_small_run(content, "second", date="2026-11-02", supersedes="third")
+        run_publish(content, out)
+        make_small_run(content, "third", date="2026-10-01")
+        run_publish(content, out)
+        assert contents(out) == clean(content, tmp_path)
+
+
+class TestDamage:
+    def test_a_damaged_data_manifest_is_made_again(self, site, base):
+        content, out = site
+        (out / "runs/first/data/manifest.json").write_text('{"run"')
+        run_publish(content, out)
+        assert contents(out) == contents(base / "dist")
+
+    @pytest.mark.parametrize(
+        "state",
+        [
+            {"runs": ["x"]}, {"checked": {"first": 5}}, {"runs": {"first": 1}}, {"tree": 5}, {"sizes": {"first": {}}},
+            {"modes": {"first": []}}, {"unknown": 1}, [],
+        ],
+    )  # fmt: skip
+    def test_a_state_of_other_types_is_none(self, tmp_path, state):
+        file = tmp_path / "state.json"
+        file.write_text(json.dumps({"format": incremental.FORMAT, "state": state}))
+        assert read_state(file) == incremental.State()
+        file.write_text("[" * 100_000)
+        assert read_state(file) == incremental.State()
+
+    def test_a_page_larger_than_the_host_takes_is_found(self, tmp_path, monkeypatch):
+        monkeypatch.setitem(hosts.HOSTS, "s3", hosts.Host("s3", file_bytes=20_000))
+        with pytest.raises(InputError, match=r"a file of .* MB, s3 takes 0\.0 MB"):
+            run_publish(make_content(tmp_path / "content"), tmp_path / "dist", host="s3")
+        assert not (tmp_path / "dist").exists()
 
 
 class TestGhosts:

@@ -513,6 +513,7 @@ class TestAudit:
 
     def test_another_header(self, folder):
         assert "it is receipt_id,label" in self.audited(folder, "id,label\n")
+        assert "holds no label; take labels in" in self.audited(folder, "receipt_id,label\n")
 
     def test_an_unknown_receipt(self, folder):
         assert "line 2: the run has no receipt 'ffff'" in self.audited(folder, "receipt_id,label\nffff,MIXED\n")
