@@ -97,7 +97,9 @@ class AttributePart:
         """The groups treated best and worst by their lean, or None without two that have one."""
         known = [g for g in self.lean if g.row.estimate is not None]
         ranked = sorted(known, key=lambda g: -round(g.row.estimate or 0.0, 10))
-        return (ranked[0], ranked[-1]) if len(ranked) > 1 else None
+        if len(ranked) < 2 or round(ranked[0].row.estimate or 0.0, 10) == round(ranked[-1].row.estimate or 0.0, 10):
+            return None
+        return ranked[0], ranked[-1]
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,7 @@ def _direction(view: View, model: str, attribute: Attribute) -> str:
     """Return whom an attribute's lean favors most and least, in brackets, or nothing where it is not known."""
     rows = [(g.label, view.book.row(model, "lean", attribute.id, g.id).estimate) for g in attribute.groups]
     known = sorted(((round(-lean, 10), label) for label, lean in rows if lean is not None))
-    return f" (treated best: {known[0][1]}, worst: {known[-1][1]})" if len(known) > 1 else ""
+    return f" (treated best: {known[0][1]}, worst: {known[-1][1]})" if known and known[0][0] < known[-1][0] else ""
 
 
 def _opened(view: View, model: str) -> list[str]:

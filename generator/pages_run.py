@@ -91,14 +91,13 @@ def declared(view: View) -> str:
     fewer = sum(panel.primary == judges.primary and panel.tiebreak is None for panel in panels)
     first = f"Declared judges: {judges.primary[0]} and {judges.primary[1]}; tiebreak {judges.tiebreak}."
     changed = [
-        f"{count} {'has' if count == 1 else 'have'} {words}"
+        f"{count} of {plural(len(panels), 'model')} {'has' if count == 1 else 'have'} {words}"
         for count, words in ((other, "another pair and no tiebreak"), (fewer, "the same pair without a tiebreak"))
         if count
     ]
     if not changed:
         return f"{first} No model of this run is of a judge’s vendor, so all have these three."
-    of = f"of {plural(len(panels), 'model')}, {' and '.join(changed)}"
-    return f"{first} No judge labels its own vendor’s models, so {of}."
+    return f"{first} No judge labels its own vendor’s models, so {', and '.join(changed)}."
 
 
 def _scale(rubric: Rubric) -> tuple[str, ...]:

@@ -57,16 +57,19 @@ class Footnotes:
 
     def mark(self, flags: Iterable[str]) -> Markup:
         """Return the marks of some flags as links to their notes, or nothing."""
-        marks = [self._mark(flag) for flag in flags]
-        return Markup('<sup class="fn">{}</sup>').format(Markup(", ").join(marks)) if marks else Markup()
+        listed = list(flags)
+        marks = [self._mark(flag, last=flag == listed[-1]) for flag in listed]
+        return Markup('<sup class="fn">{}</sup>').format(Markup().join(marks)) if marks else Markup()
 
-    def _mark(self, flag: str) -> Markup:
+    def _mark(self, flag: str, *, last: bool) -> Markup:
         own = Markup()
         if flag not in self._order:
             self._order.append(flag)
             own = Markup(' id="use-{}"').format(flag)  # where the note leads back to
         letter = _LETTERS[self._order.index(flag)]
-        return Markup('<a href="#note-{0}"{2} aria-label="Note {1}: {0}">{1}</a>').format(flag, letter, own)
+        return Markup('<a href="#note-{0}"{2} aria-label="Note {1}: {0}">{1}{3}</a>').format(
+            flag, letter, own, "" if last else ","
+        )
 
     @property
     def notes(self) -> list[tuple[str, str, str, str]]:
@@ -220,7 +223,7 @@ class View:
         note = ""
         if row.estimate is None:
             note = "no value"
-        elif row.ci_low is None:
+        elif row.ci_low is None and (row.n_concepts or 0) < 2:
             note = "too little"
         elif tier in MARKS:
             note = f"{MARKS[tier][2]} {tier}"

@@ -83,7 +83,10 @@ def test_a_model_s_page_says_first_what_was_not_asked(dist):
 def test_a_number_that_rests_on_too_little_says_so_beside_it(dist):
     text = text_of(html_of(dist, f"models/{MODEL}.html"))
     assert re.search(r"\d\.\d[a-f, ]* too little: 1 concept, 3 answers", text)
-    assert re.search(r"too little: 1 concept, 3 answers", text_of(html_of(dist, "index.html")))
+    assert re.search(r"\d\.\d[a-f, ]* too little ", text_of(html_of(dist, "index.html")))
+    more = part_of(html_of(dist, f"models/{MODEL}.html"), 'id="more"', "</section>")
+    assert "too little" in more
+    assert "too little:" not in more
     whole = html_of(dist, f"models/{WHOLE}.html").partition('id="evidence"')[2]
     assert "too little" not in part_of(whole, "attributes/age.html", "</tr>")
 

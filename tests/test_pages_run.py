@@ -47,8 +47,8 @@ class TestJudges:
     def test_who_stood_down_is_counted(self, edition):
         assert declared(View(edition)) == (
             "Declared judges: sim-judge-a/one and sim-judge-b/two; tiebreak sim-judge-c/three. No judge labels its own "
-            "vendor’s models, so of 3 models, 1 has another pair and no tiebreak and 1 has the same pair without a "
-            "tiebreak."
+            "vendor’s models, so 1 of 3 models has another pair and no tiebreak, and 1 of 3 models has the same "
+            "pair without a tiebreak."
         )
 
     def test_where_nobody_stood_down_that_is_said(self, tmp_path):

@@ -231,7 +231,7 @@ class TestPaper:
             ink = watched.page.locator(".board .ibar .i").first.evaluate("line => getComputedStyle(line).stroke")
             assert ink == "rgb(20, 55, 94)"
 
-    @pytest.mark.parametrize("kind", ["model", "concept", "preview-judging", "methodology-index"])
+    @pytest.mark.parametrize("kind", ["model", "concept", "preview-judging", "methodology-scoring"])
     def test_everything_is_open_while_it_prints_and_as_before_afterwards(self, page, site, kind):
         page.goto(site.http + site.kinds[kind])
         count = "() => [document.querySelectorAll('details').length, document.querySelectorAll('details[open]').length]"
