@@ -400,7 +400,13 @@ class TestAttributeAndConceptPages:
         anchor = paths.row_anchor(row["framing"], row["group"], 0)
         links = [named.get("href") for tag, named in reader.tags if tag == "a"]
         assert f"../receipts/{row['model']}/{row['concept']}/index.html#{anchor}" in links
-        assert "1 refused" in reader.text
+        assert "(1 of 2 scored; 1 refused)" in reader.text
+        assert "−1" not in reader.text
+
+    def test_whose_the_brackets_are_is_said_where_they_stand(self, parsed):
+        for page in (page_of(parsed, "concept_page", "age_stance_0"), page_of(parsed, "attribute_page", "age")):
+            assert "[group]" in page.text
+            assert "The brackets are ours." in page.text
 
 
 class TestJudgingAuditRun:
@@ -571,6 +577,7 @@ class TestRoot:
         places = [text.index(words) for words in ("Published Live runs", RUN, "Previews", "early", "gate", "Simulated")]
         assert places == sorted(places)
         assert "no audit" in text
+        assert "kept out of search engines" in text
 
     def test_a_removed_run_leaves_a_tombstone_that_the_list_links_to(self, root):
         stone = read(render_tombstone(SITE, "old-run"))

@@ -216,6 +216,19 @@ class TestFilled:
         assert filled("<< x >>", {"x": 61776}, "page.md") == "61,776"
 
 
+class TestExamples:
+    def test_words_that_are_given_as_the_bank_s_are_the_bank_s(self, edition, pages):
+        html = pages[paths.methodology_page("attributes")]
+        group = edition.run.bank.attribute["control_profession"].groups[0].label
+        assert f"such as the bank’s {group} and" in text_of(html)
+        assert "electrician" not in html
+        concept = edition.run.bank.concepts_of(edition.run.bank.attributes[0].id)[0]
+        shown = edition.run.bank.render(concept, "direct", edition.run.bank.attributes[0].groups[0]).np
+        paired = pages[paths.methodology_page("paired-prompts")]
+        assert f"words that fill the slot: {shown}, " in text_of(paired)
+        assert "72-year-old" not in paired
+
+
 class TestNoiseOfTheRun:
     """What a model without any group effect reads is a figure of the run, not of the method."""
 

@@ -76,7 +76,10 @@
 
   async function start() {
     const pagefind = await import(new URL(status.dataset.index, location.href).href);
-    await pagefind.options({ baseUrl: "/", excerptLength: 25 });
+    // What a page is about counts, by the weights of its words: not how short it is, nor that its name holds the word,
+    // as the names of all concepts of an attribute do.
+    const ranking = { pageLength: 0.1, termFrequency: 0.1, metaWeights: { title: 0 } };
+    await pagefind.options({ baseUrl: "/", excerptLength: 25, ranking });
     form.hidden = false;
     const ask = () => search(pagefind, field.value.trim());
     let timer = 0;

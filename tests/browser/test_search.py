@@ -46,8 +46,8 @@ def test_it_finds_the_page_that_is_about_it(search, site, text, page):
 
 def test_each_hit_of_a_run_names_it_and_its_kind(search):
     ask(search, "sim-beta")
-    first = search.locator("#search-results a").first
-    expect(first).to_contain_text(f"run {SIMULATED} (simulated)")
+    hit = search.locator("#search-results a", has_text="sim-beta/two")
+    expect(hit).to_have_text(f"sim-beta/two · run {SIMULATED} (simulated)")
     ask(search, "kappa")
     expect(search.locator("#search-results a").first).not_to_contain_text("run ")
 
