@@ -25,9 +25,9 @@ from generator.receipt_pages import receipt_task
 from generator.redactions import read_redactions
 from generator.render import asset_files
 from generator.schema.errors import InputError
-from generator.scores import Each, score_run
+from generator.scores import score_run
 from generator.search_index import write_search
-from generator.shards import load_run, shard_keys
+from generator.shards import Each, load_run, shard_keys
 from generator.site import Edition, read_site
 from generator.site_size import run_sizes
 from generator.standing import Standing, standing_of

@@ -5,9 +5,6 @@ Shards are read one at a time, and of a model only what the run's tables need is
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +18,8 @@ from generator.schema.bank import CONTROLS
 from generator.schema.names import vendor_of
 from generator.schema.tables import OVERALL, RUN_WIDE
 from generator.score_tables import number, score_columns
-from generator.shard_scores import AttributePlan, ModelScores, Prepared, ShardTask
-from generator.shards import Run
+from generator.shard_scores import AttributePlan, Prepared, ShardTask
+from generator.shards import Each, Run, in_threads
 from generator.stats.agreement import agreement
 from generator.stats.bootstrap import (
     RESAMPLES,
@@ -38,10 +35,6 @@ from generator.stats.tiers import Standing, comparisons, tiers
 from generator.workers import local_workers, processors
 
 MANY_MODELS = 100  # from here on processes gain more than they cost to start
-_THREADS = 4
-
-# Applies a task to every slug and returns the results in the same order.
-Each = Callable[[Callable[[str], Any], Sequence[str]], list[Any]]
 
 
 @dataclass(frozen=True)
@@ -69,7 +62,7 @@ def score_run(
     `each` maps the task over the slugs elsewhere: in other processes, or on other machines.
     """
     own = Prepared.of(run, withheld, resamples)
-    models = each(ShardTask.of(run, withheld, resamples), run.models) if each else _in_threads(own.score, run.models)
+    models = each(ShardTask.of(run, withheld, resamples), run.models) if each else in_threads(own.score, run.models)
     plans, maker = own.plans, own.maker
     lacking = any(plans[c].withheld.any() for c in CONTROLS if c in plans)
     mean_band, band_rows = _mean_band({m.model: m.controls for m in models if m.controls}, withheld=lacking)
@@ -103,11 +96,6 @@ def _audit(run: Run, strata: dict[str, Strata]) -> tuple[list[dict[str, Any]], l
 
 def _standing(row: Score, slug: str) -> Standing:
     return Standing(slug, row.estimate / POINTS, row.interval.mapped(1 / POINTS, 0.0))
-
-
-def _in_threads(task: Callable[[str], ModelScores], slugs: Sequence[str]) -> list[ModelScores]:
-    with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1)) as pool:
-        return list(pool.map(task, slugs))
 
 
 def _mean_band(
