@@ -51,7 +51,7 @@ def build(options: Options, plan: Plan, state: State, report: Report, state_file
         each = remote.each if options.dask or options.jobs > 1 else None
         editions, plan, expected = _editions(options, plan, state, report, each)
         kept = read_published(options.out, plan.keep)
-        front = front_of(editions, kept, options, plan)
+        front = front_of(editions, kept, options, plan, state, each)
         tree = Tree(root, options.out)
         parts = _run_tasks(editions, front, tree, plan, state, local, remote, report)
         keep_runs(tree, plan, kept)
@@ -142,7 +142,7 @@ def edition_of(
         if standing.withheld:
             scored = score_run(run, withheld=standing.withheld, each=each)
     else:
-        scored = score_run(run, withheld=standing.withheld)
+        scored = score_run(run, withheld=standing.withheld, each=each)
     return Edition(
         site=read_site(options.content / "site.toml"),
         run=run,
@@ -157,7 +157,14 @@ def edition_of(
     )
 
 
-def front_of(editions: list[Edition], kept: Mapping[str, Published], options: Options, plan: Plan) -> Edition:
+def front_of(
+    editions: list[Edition],
+    kept: Mapping[str, Published],
+    options: Options,
+    plan: Plan,
+    state: State,
+    each: Each | None,
+) -> Edition:
     """Return the run that the root shows (SPEC 6): the newest publishable live run, else a simulated one."""
     claims = {e.run_id: (e.run.manifest, e.standing) for e in editions}
     claims |= {run: (p.manifest, p.standing) for run, p in kept.items()}
@@ -169,7 +176,8 @@ def front_of(editions: list[Edition], kept: Mapping[str, Published], options: Op
         return own
     # A kept run is shown from what it was made from, or from what it published, so that root and run pages agree.
     folder = plan.unchanged.get(chosen) or recovered_folder(options.out, chosen, options.cache_folder / "recovered")
-    return edition_of(folder, options, plan, lambda _: None, standing=kept[chosen].standing)
+    standing = kept[chosen].standing
+    return edition_of(folder, options, plan, lambda _: None, standing=standing, state=state, each=each)
 
 
 def _run_tasks(

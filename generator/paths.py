@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from generator.schema.names import shard_name
-
 
 def relative(page: str, target: str) -> str:
     """Return the link from one page to another path; both are below `dist/`, an anchor may follow the target."""
@@ -78,11 +76,6 @@ def data_page(run_id: str) -> str:
 def data_file(run_id: str, name: str) -> str:
     """Return a file of the Data page, `name` relative to the data folder."""
     return f"runs/{run_id}/data/{name}"
-
-
-def receipts_file(model: str, ending: str) -> str:
-    """Return a model's receipts file, relative to the data folder; `ending` is parquet or csv."""
-    return f"receipts/{shard_name(model)}.{ending}"
 
 
 # The methodology pages in reading order (content/pages/<name>.md); other pages link to `methodology_page(name)`.
