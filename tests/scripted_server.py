@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any, Self
+
+from generator.commands.serve import Server
 
 Script = Callable[[dict[str, Any], int], "Reply"]
 
@@ -46,7 +47,7 @@ def finished(reason: str | None, content: Any = "Yes.", **message: Any) -> dict[
     return data
 
 
-class _Server(ThreadingHTTPServer):
+class _Server(Server):
     request_queue_size = 128  # the usual five would turn many workers into slow connections
 
 
@@ -105,8 +106,7 @@ class ScriptedServer:
                     time.sleep(reply.delay)
                 finally:
                     server._leave()
-                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                    self._send(reply, request)
+                self._send(reply, request)
 
             def _send(self, reply: Reply, request: dict[str, Any]) -> None:
                 raw = reply.raw

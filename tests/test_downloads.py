@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import functools
 import html
 import json
 import os
@@ -11,8 +10,6 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +33,7 @@ from generator.schema.tables import TABLES
 from generator.stats.bootstrap import concept_counts
 from tests.editions import SITE, make_edition, small_bank, write_data
 from tests.factories import make_rows, write_run
+from tests.serving import served_folder
 
 ROOT = Path(__file__).parent.parent
 MODEL = "sim-alpha/one"
@@ -372,14 +370,7 @@ class TestExamples:
 
     @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not here")
     def test_the_download_commands_fetch_everything(self, data, tmp_path):
-        class Quiet(SimpleHTTPRequestHandler):
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-                """Say nothing."""
-
-        server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(data)))
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            base = f"http://127.0.0.1:{server.server_port}"
+        with served_folder(data) as base:
             every = examples(data, "all")[0]
             assert every.startswith("BASE=")
             commands = f"set -e\nBASE={base}\n" + every.partition("\n")[2]
@@ -392,9 +383,6 @@ class TestExamples:
             env = {**os.environ, "BASE": base}
             subprocess.run(["bash", "-ec", one], cwd=tmp_path / "one", env=env, check=True, capture_output=True)
             assert (tmp_path / "one/scores.parquet").read_bytes() == (data / "scores.parquet").read_bytes()
-        finally:
-            server.shutdown()
-            server.server_close()
 
 
 @pytest.fixture(scope="module")

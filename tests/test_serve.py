@@ -6,16 +6,18 @@ import http.client
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
-import threading
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
-from generator.commands.serve import make_server
+from generator.commands.serve import Server, make_server
 from generator.schema.errors import InputError
+from tests.serving import serving
 
 ROOT = Path(__file__).parent.parent
 
@@ -35,23 +37,17 @@ def dist(tmp_path):
 
 @contextmanager
 def served(folder):
-    with make_server(folder, 0) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    server = make_server(folder, 0)
+    with serving(server):
+        yield server
 
 
 def request(server, path, method="GET"):
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)
-    connection.request(method, path)
-    answer = connection.getresponse()
-    body = answer.read()
-    connection.close()
-    return answer, body
+    with closing(connection):
+        connection.request(method, path)
+        answer = connection.getresponse()
+        return answer, answer.read()
 
 
 class TestServer:
@@ -96,6 +92,40 @@ class TestServer:
             port = taken.getsockname()[1]
             with pytest.raises(InputError, match=f"port {port} cannot be used"):
                 make_server(dist, port)
+
+
+def hang_up(server, path):
+    """Ask for a file and reset the connection before it came, as a browser does that leaves the page."""
+    client = socket.create_connection(("127.0.0.1", server.server_port), timeout=10)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.sendall(f"GET {path} HTTP/1.0\r\n\r\n".encode())
+    client.recv(10)
+    client.close()
+
+
+class TestClientsThatLeave:
+    @pytest.fixture
+    def patient(self, monkeypatch):
+        """Closing a server waits for its requests, so that all they print is there."""
+        monkeypatch.setattr(Server, "daemon_threads", False)
+
+    @pytest.mark.usefixtures("patient")
+    def test_hanging_up_is_no_error(self, dist, capfd):
+        (dist / "large.bin").write_bytes(bytes(64 << 20))
+        with served(dist) as server:
+            hang_up(server, "/large.bin")
+        assert capfd.readouterr().err == ""
+
+    @pytest.mark.usefixtures("patient")
+    def test_a_fault_of_the_servers_own_is_still_told(self, capfd):
+        class Broken(BaseHTTPRequestHandler):
+            def do_GET(self):
+                raise ValueError("planted")
+
+        server = Server(("127.0.0.1", 0), Broken)
+        with serving(server), pytest.raises(http.client.RemoteDisconnected):
+            request(server, "/")
+        assert "ValueError: planted" in capfd.readouterr().err
 
 
 class TestCommand:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 import shutil
-import threading
 from collections.abc import Callable, Iterator
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +27,7 @@ from generator.verify_data import verify_data
 from generator.verify_hashes import read_sums, safe_name
 from generator.verify_pages import Book, verify_pages
 from tests.editions import make_edition, small_bank, write_data, write_site
+from tests.serving import served_folder
 
 RUN = "run-a"
 DATA = f"runs/{RUN}/data"
@@ -425,20 +423,10 @@ class TestRun:
         assert found == {("scores/tiers.parquet", "estimate"), ("scores/scores.parquet", "estimate")}
 
 
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Say nothing."""
-
-
 @pytest.fixture
 def served(dist) -> Iterator[tuple[str, Path]]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(dist)))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}", dist
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with served_folder(dist) as address:
+        yield address, dist
 
 
 class TestUrl:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import http.server
+import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -50,12 +52,21 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         """Stay quiet: the terminal shows the address and nothing else."""
 
 
-def make_server(folder: Path, port: int) -> http.server.ThreadingHTTPServer:
+class Server(http.server.ThreadingHTTPServer):
+    """A threaded server to which a client that hangs up is no error: browsers leave a page before its files came."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Report what went wrong in a request, unless the other side is gone."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+def make_server(folder: Path, port: int) -> Server:
     """Return a server of `folder` on 127.0.0.1; raises InputError when there is no site or the port is taken."""
     if not (folder / "index.html").is_file():
         raise InputError(f"{folder}: no index.html there; run `aibiasbench publish --out {folder}` first")
     try:
-        return http.server.ThreadingHTTPServer(("127.0.0.1", port), functools.partial(Handler, directory=str(folder)))
+        return Server(("127.0.0.1", port), functools.partial(Handler, directory=str(folder)))
     except OSError as error:
         raise InputError(f"port {port} cannot be used ({error.strerror}); choose another with --port") from None
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +16,7 @@ from generator import paths
 from generator.publish import Options, publish
 from tests.browser.checks import CSP_WATCH, ROOT
 from tests.browser.site import LIVE, REMOVED, SIMULATED, content_folder
+from tests.serving import QuietFiles, served_folder
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = [
@@ -83,30 +81,20 @@ class BuiltSite:
         return kinds | {f"methodology-{name}": paths.methodology_page(name) for name in prose}
 
 
-class _SubPath(SimpleHTTPRequestHandler):
-    """Serves a folder below SUB_PATH and nothing else, quietly."""
+class _SubPath(QuietFiles):
+    """Serves a folder below SUB_PATH and nothing else."""
 
     def translate_path(self, path: str) -> str:
         if not path.startswith(SUB_PATH):
             return str(Path(self.directory) / "no-such-file")
         return super().translate_path("/" + path.removeprefix(SUB_PATH))
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Say nothing."""
-
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
     """Serve a folder under a sub-path on loopback; yields its address."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_SubPath, directory=str(folder)))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}{SUB_PATH}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with served_folder(folder, _SubPath) as address:
+        yield address + SUB_PATH
 
 
 @pytest.fixture(scope="session")

@@ -10,11 +10,12 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+from generator.commands.serve import Server
 from harness.ballot import unfenced
+from tests.serving import serving
 
 NAME = "verdict-reader"
 SCORE_LINE = re.compile(r"(?im)^\W*SCORE\W*:\W*(\d{1,3})\b")
@@ -65,12 +66,5 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def serve_reader(port: int = 0) -> Iterator[str]:
     """Serve the reader on loopback; yields its base URL."""
-    server = ThreadingHTTPServer(("127.0.0.1", port), _Handler)
-    thread = Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(Server(("127.0.0.1", port), _Handler)) as address:
+        yield f"{address}/v1"
