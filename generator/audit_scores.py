@@ -93,7 +93,7 @@ def find_draw(run: Run, strata: Mapping[str, Strata]) -> tuple[Coverage, Counter
         if drawn == wanted:
             return Coverage(tuple(covered), tuple(m for m in run.models if added[m] > cutoff)), sizes
     raise InputError(
-        f"{run.folder / 'audit.csv'}: its {len(wanted)} receipts are not the draw of audit seed "
+        f"{run.folder / 'audit.csv'}: its {len(wanted):,} receipts are not the draw of audit seed "
         f"{run.manifest.seeds.audit} over the models of any date; import the labels of the sheet that was drawn"
     )
 

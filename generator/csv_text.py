@@ -128,7 +128,7 @@ def _vote_cells(values: pa.Array) -> list[pa.Array]:
     """
     lengths = pc.fill_null(pc.list_value_length(values), 0)
     if len(values) and pc.max(lengths).as_py() > len(VOTE_PREFIXES):
-        raise ValueError(f"a row has {pc.max(lengths).as_py()} votes; a panel has at most {len(VOTE_PREFIXES)}")
+        raise ValueError(f"a row has {pc.max(lengths).as_py():,} votes; a panel has at most {len(VOTE_PREFIXES)}")
     flat = values.flatten()
     starts = pc.subtract(pc.cumulative_sum(lengths), lengths)
     cells: list[pa.Array] = []

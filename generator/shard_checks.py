@@ -43,7 +43,7 @@ class Findings:
             name = self.ids[int(row)].as_py()
             self.faults.append(f"{self.file}: row {row + 1} ({name}), column {column}: {say(int(row))}")
         if len(found) > SHOWN_ROWS:
-            self.faults.append(f"{self.file}: column {column}: {len(found) - SHOWN_ROWS} more rows with this fault")
+            self.faults.append(f"{self.file}: column {column}: {len(found) - SHOWN_ROWS:,} more rows with this fault")
 
     def __bool__(self) -> bool:
         """Whether anything was found."""

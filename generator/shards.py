@@ -246,14 +246,14 @@ def _read_whole(
         faults.append(f"{path}: not a Parquet file: {str(error).splitlines()[0]}")
         return None
     if table.num_rows != entry.rows:
-        faults.append(f"{path}: {table.num_rows} rows; the manifest says {entry.rows}")
+        faults.append(f"{path}: {table.num_rows:,} rows; the manifest says {entry.rows:,}")
     return table
 
 
 def _count_faults(counts: Counter[str], manifest: Manifest, folder: Path) -> list[str]:
     told = manifest.counts.model_dump()
     return [
-        f"{folder / 'manifest.json'}: counts.{status} is {told[status]}; the shards hold {counts[status]}"
+        f"{folder / 'manifest.json'}: counts.{status} is {told[status]:,}; the shards hold {counts[status]:,}"
         for status in STATUSES
         if told[status] != counts[status]
     ]
@@ -295,7 +295,7 @@ def _audit_faults(audit: AuditLabels | None, rows: dict[str, tuple[str, str]], b
     faults = []
     for receipt, n in Counter(r for r, _ in audit or ()).items():
         if n > 1:
-            faults.append(f"{path}: receipt {receipt} stands {n} times")
+            faults.append(f"{path}: receipt {receipt} stands {n:,} times")
     for line, (receipt, label) in enumerate(audit or (), 2):
         if receipt not in rows:
             faults.append(f"{path}: line {line}: the run has no receipt {receipt!r}")

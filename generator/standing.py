@@ -72,9 +72,9 @@ def _absent(run: Run) -> list[_Finding]:
     missing = {model: n for model, n in run.absent.items() if n}
     if not missing:
         return []
-    named = ", ".join(f"{model} {n}" for model, n in sorted(missing.items())[:5])
-    more = f" and {len(missing) - 5} more models" if len(missing) > 5 else ""
-    return [_Finding(f"{sum(missing.values())} planned rows are absent ({named}{more})")]
+    named = ", ".join(f"{model} {n:,}" for model, n in sorted(missing.items())[:5])
+    more = f" and {len(missing) - 5:,} more models" if len(missing) > 5 else ""
+    return [_Finding(f"{sum(missing.values()):,} planned rows are absent ({named}{more})")]
 
 
 def _gate(scored: Scored) -> list[_Finding]:
@@ -84,7 +84,8 @@ def _gate(scored: Scored) -> list[_Finding]:
         if row["vendor"] != RUN_WIDE or row["gate"] in PASSES:
             continue
         if row["gate"] == "insufficient":
-            seen = f"{row['n_on_scale']} on-scale pairs of {row['n_pairs']}, at least {LEAST_PAIRS} and half are needed"
+            pairs = f"{row['n_on_scale']:,} on-scale pairs of {row['n_pairs']:,}"
+            seen = f"{pairs}, at least {LEAST_PAIRS} and half are needed"
         else:
             kappa = "undefined" if row["kappa"] is None else f"{row['kappa']:.3f}"
             seen = (
@@ -101,7 +102,7 @@ def _audit(run: Run, scored: Scored) -> list[_Finding]:
         return [_Finding("the human audit is missing (audit.csv)")]
     found = []
     if len(run.audit) < LEAST_SIZE:
-        found.append(_Finding(f"the human audit has {len(run.audit)} rows; at least {LEAST_SIZE} are needed"))
+        found.append(_Finding(f"the human audit has {len(run.audit):,} rows; at least {LEAST_SIZE} are needed"))
     summary = {row["rubric"]: row for row in scored.tables["audit_summary"].to_pylist()}
     for rubric in sorted({c.rubric for c in run.bank.concepts}, key=str.encode):
         row = summary.get(rubric)

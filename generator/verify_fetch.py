@@ -74,7 +74,7 @@ def _bytes(client: httpx.Client, url: str) -> bytes | None:
             for chunk in response.iter_bytes():
                 size += len(chunk)
                 if size > LARGEST:
-                    raise InputError(f"{url}: larger than {LARGEST} bytes; no published file is")
+                    raise InputError(f"{url}: larger than {LARGEST:,} bytes; no published file is")
                 parts.append(chunk)
             return b"".join(parts)
     except httpx.HTTPStatusError as error:

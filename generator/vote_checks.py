@@ -114,7 +114,7 @@ def check_votes(table: pa.Table, bank: Bank, panel: Panel, found: Report) -> Non
     """Find votes that break the panel, the vote's own rules, or the final-label rule."""
     votes = table["votes"].combine_chunks()
     n = _lengths(votes)
-    found.rows(n > PLACES, "votes", lambda row: f"{n[row]} votes; a panel has at most {PLACES}")
+    found.rows(n > PLACES, "votes", lambda row: f"{n[row]:,} votes; a panel has at most {PLACES}")
     if found:
         return
     _check_seats(votes, panel, found)

@@ -33,7 +33,7 @@ def render_sheet(bank: Bank, attribute: str) -> str:
     entry = bank.attribute[attribute]
     prompts = len(concepts) * len(entry.groups) * len(FRAMINGS)
     lines = [
-        f"# {entry.label}: {len(concepts)} concepts, {len(entry.groups)} groups, {prompts} prompts",
+        f"# {entry.label}: {len(concepts)} concepts, {len(entry.groups)} groups, {prompts:,} prompts",
         "",
         f"Bank {bank.version}, SHA-256 `{bank.sha256}`. **Bold** is what differs between the prompts of a set.",
     ]

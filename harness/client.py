@@ -66,7 +66,7 @@ class HttpEndpoint:
             async for chunk in response.aiter_bytes():
                 body += chunk
                 if len(body) > self._limits.max_bytes:
-                    reason = f"a reply of more than {self._limits.max_bytes} bytes"
+                    reason = f"a reply of more than {self._limits.max_bytes:,} bytes"
                     raise CallError("provider_error", reason, retryable=False, billed="unknown")
             return response, bytes(body)
 

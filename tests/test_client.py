@@ -220,7 +220,7 @@ class TestFailures:
             thread.join()
 
     def test_a_megabyte_answer_is_not_read_to_its_end(self) -> None:
-        with pytest.raises(CallError, match="a reply of more than 50000 bytes"):
+        with pytest.raises(CallError, match="a reply of more than 50,000 bytes"):
             answer_to(Reply(body=b"x" * 20_000_000))
 
     def test_a_providers_words_are_short_and_printable(self) -> None:

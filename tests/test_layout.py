@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import itertools
+import re
 from pathlib import Path
 
 import pytest
@@ -81,3 +83,34 @@ def test_module_says_what_it_is_for(path):
 def test_no_vague_module_names():
     vague = {"utils", "util", "helpers", "common", "core", "manager", "misc"}
     assert [m for m in GRAPH if m.rpartition(".")[2] in vague] == []
+
+
+# What a sentence may count by the thousand.
+MANY = "answers bytes calls characters faults files keys labels mismatches pages pairs prompts receipts rows votes"
+COUNTED = re.compile(rf"(?: [a-z-]+)? (?:{'|'.join(MANY.split())})\b")
+
+
+def bare_counts(source: str) -> list[str]:
+    """Every number that an f-string prints before a countable word without asking for thousands separators."""
+    found = []
+    for text in (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.JoinedStr)):
+        for value, after in itertools.pairwise(text.values):
+            if isinstance(value, ast.FormattedValue) and value.format_spec is None and isinstance(after, ast.Constant):
+                bare = isinstance(value.value, ast.Name) and value.value.id.isupper()  # a constant of the code: small
+                if COUNTED.match(after.value) and not bare:
+                    found.append(f"{text.lineno}: {ast.unparse(text)}")
+    return found
+
+
+# The two values of a mismatch are read by scripts, and a reader's own script stands as its reader has it.
+MACHINE = ("generator.verify", "generator.findings", "generator.recompute")
+
+
+class TestCountsInSentences:
+    def test_a_count_is_printed_with_thousands_separators(self):
+        for_people = {module_name(p): p for p in SOURCES if not module_name(p).startswith(MACHINE)}
+        assert {name: found for name, path in for_people.items() if (found := bare_counts(path.read_text()))} == {}
+
+    def test_the_finder_can_fail(self):
+        assert bare_counts('f"{len(x)} rows" f"{n} planned rows are absent" f"{n:,} rows" f"{name} judges"') != []
+        assert bare_counts('f"{n:,} planned rows, {LEAST} pairs of {name} are rowsome"') == []

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from generator import paths
-from generator.pages_run import declared, render_audit, render_judging, reviewer
+from generator.pages_run import declared, render_audit, render_judging, render_run, reviewer
 from generator.standing import Standing
 from generator.stats.evidence import FLAGGED_AT, SUGGESTIVE_AT
 from generator.views import View
@@ -41,6 +41,15 @@ def with_gate(edition, **changes):
     changed = table.from_pylist(rows, schema=table.schema)
     scored = dataclasses.replace(edition.scored, tables={**edition.scored.tables, "agreement": changed})
     return dataclasses.replace(edition, scored=scored)
+
+
+class TestRun:
+    def test_thousands_of_dollars_can_be_read(self, edition):
+        spend = edition.run.manifest.spend.model_copy(update={"total_usd": 1234.5, "subjects_usd": 1000.25})
+        manifest = edition.run.manifest.model_copy(update={"spend": spend})
+        run = dataclasses.replace(edition.run, manifest=manifest)
+        text = read(render_run(View(dataclasses.replace(edition, run=run)), paths.run_page(RUN, "run"))).text
+        assert "US$ 1,234.50 simulated, nothing was paid: models 1,000.25, judges 2.00" in text
 
 
 class TestJudges:

@@ -85,6 +85,15 @@ class TestLive:
         with pytest.raises(CheckError, match="12 on-scale pairs of 24, at least 30 and half are needed"):
             standing(run, failing_gate(scored, gate="insufficient", n_on_scale=12, n_pairs=24))
 
+    def test_large_counts_have_thousands_separators(self, live):
+        run, scored = live
+        run = dataclasses.replace(run, absent={"sim-alpha/one": 4752})
+        found = standing(run, failing_gate(scored, gate="insufficient", n_on_scale=1200, n_pairs=2640), preview=True)
+        assert found.reasons == (
+            "4,752 planned rows are absent (sim-alpha/one 4,752)",
+            "agreement gate, rubric stance: 1,200 on-scale pairs of 2,640, at least 30 and half are needed",
+        )
+
     def test_a_missing_audit_blocks(self, live):
         run, scored = live
         with pytest.raises(CheckError, match="the human audit is missing"):

@@ -28,7 +28,7 @@ class InputError(ToolError):
     def _message(self) -> str:
         lines = list(self.faults[:SHOWN])
         if len(self.faults) > SHOWN:
-            lines.append(f"... and {len(self.faults) - SHOWN} more faults")
+            lines.append(f"... and {len(self.faults) - SHOWN:,} more faults")
         return "\n".join(lines)
 
 

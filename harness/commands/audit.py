@@ -61,7 +61,7 @@ def sample(run: str, runs_dir: Path, size: int, replace: bool) -> None:
     replace_file(out / SHEET_CSV, sheet_csv(items, judged.bank).encode())
     replace_file(out / SHEET_HTML, sheet_html(items, judged, record).encode())
     labels.unlink(missing_ok=True)
-    click.echo(f"{len(items)} rows drawn. Give the reviewer one of:\n  {out / SHEET_HTML}\n  {out / SHEET_CSV}")
+    click.echo(f"{len(items):,} rows drawn. Give the reviewer one of:\n  {out / SHEET_HTML}\n  {out / SHEET_CSV}")
     click.echo(f"then: aibiasbench audit import {run} LABELS.csv")
 
 
@@ -76,7 +76,7 @@ def import_(run: str, labels: Path, runs_dir: Path) -> None:
     check_draw(judged, record)
     checked = checked_labels(labels, record, judged.bank)
     replace_file(folder / LABELS_CSV, labels_csv(checked).encode())
-    click.echo(f"{len(checked)} labels of a {record.reviewer} reviewer imported into {folder / LABELS_CSV}")
+    click.echo(f"{len(checked):,} labels of a {record.reviewer} reviewer imported into {folder / LABELS_CSV}")
 
 
 @command.command("review")
@@ -93,7 +93,7 @@ def review(run: str, out: Path, runs_dir: Path) -> None:
         )
     labels = reviewed(items_of(judged, record), judged.bank, record.seed)
     replace_file(out, labels_csv(labels).encode())
-    click.echo(f"{len(labels)} labels of the simulated reviewer written to {out}")
+    click.echo(f"{len(labels):,} labels of the simulated reviewer written to {out}")
 
 
 def check_draw(judged: Judged, record: DrawRecord) -> None:

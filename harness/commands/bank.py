@@ -60,7 +60,7 @@ def check(folder: Path, as_json: bool) -> None:
     if faults:
         for fault in () if as_json else faults:
             click.echo(fault, err=True)
-        click.echo(f"error: {len(faults)} fault{'s' * (len(faults) > 1)} in {folder}", err=True)
+        click.echo(f"error: {len(faults):,} fault{'s' * (len(faults) > 1)} in {folder}", err=True)
         raise click.exceptions.Exit(InputError.exit_code)
 
 
@@ -166,7 +166,7 @@ def stats_lines(measured: BankStats) -> list[str]:
         prompt = measured.prompt_words[framing]
         lines.append(f"words a template, {framing:<13}{_spread_line(spread)}; a prompt {prompt} on average")
     lines += [f"overlap of the two framings    {_spread_line(measured.framing_overlap)}", ""]
-    lines.append(f"near-duplicate scenarios: {len(measured.near_duplicates)}")
+    lines.append(f"near-duplicate scenarios: {len(measured.near_duplicates):,}")
     pairs = measured.near_duplicates or (measured.closest,)
     return lines + [f"  {pair.overlap:.2f}  {pair.a}  {pair.b}" for pair in pairs]
 

@@ -127,9 +127,9 @@ def summary_of(session: Session, outcome: Outcome) -> dict[str, Any]:
 def summary_lines(summary: dict[str, Any], run: str) -> list[str]:
     """Return the summary in words, with the commands to look further."""
     where = cache_words(summary["cache"])
-    planned, cached, asked = (f"{summary[key]:,}" for key in ("planned", "from_cache", "asked"))
+    planned, cached, asked = (summary[key] for key in ("planned", "from_cache", "asked"))
     lines = [
-        f"eval of {summary['run_id']}: {planned} answers planned, {cached} from the cache, {asked} asked now",
+        f"eval of {summary['run_id']}: {planned:,} answers planned, {cached:,} from the cache, {asked:,} asked now",
         f"outcomes: {counts(summary['outcomes'].items())}",
     ]
     if summary["failed"]:

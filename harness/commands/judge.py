@@ -104,8 +104,8 @@ def summary_of(session: Session, result: Judging) -> dict[str, Any]:
 
 def summary_lines(summary: dict[str, Any], run: str, folder: Path) -> list[str]:
     """Return the summary in words, with the commands to look further."""
-    votes, cached, asked = (f"{summary[key]:,}" for key in ("votes", "from_cache", "asked"))
-    lines = [f"judge of {summary['run_id']}: {votes} votes, {cached} from the cache, {asked} asked now"]
+    votes, cached, asked = (summary[key] for key in ("votes", "from_cache", "asked"))
+    lines = [f"judge of {summary['run_id']}: {votes:,} votes, {cached:,} from the cache, {asked:,} asked now"]
     if summary["absent"]:
         lines.append(f"absent rows: {summary['absent']:,}, not asked yet; ask them: aibiasbench eval {run}")
     if summary["vote_errors"]:

@@ -274,10 +274,11 @@ function report(output, { files, results }, model, seconds) {
     ok: file.ok,
     cells: [file.name, file.ok ? file.seen : `${file.seen}; the manifest says ${file.expected ?? "nothing of this file"}`],
   }));
+  const whole = (count) => count.toLocaleString("en-US");
   const failed = [...rows, ...hashes].filter((row) => !row.ok).length;
   const verdict = failed
-    ? `${failed} of ${rows.length + hashes.length} checks failed.`
-    : `All ${rows.length} numbers with their intervals, and all ${hashes.length} files, are as published.`;
+    ? `${whole(failed)} of ${whole(rows.length + hashes.length)} checks failed.`
+    : `All ${whole(rows.length)} numbers with their intervals, and all ${whole(hashes.length)} files, are as published.`;
   output.replaceChildren(
     element("p", `${verdict} (${seconds.toFixed(1)} s)`, { role: "status", "data-verdict": failed ? "mismatch" : "match" }),
     scroll(table("Consistency, published and recomputed here, with 95 % intervals", ["Attribute", "Result", "Published", "Recomputed"], rows)),
