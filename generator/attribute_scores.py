@@ -17,7 +17,7 @@ from generator.stats.bootstrap import (
     Sample,
     percentile_interval,
     reflected,
-    sorted_intervals,
+    tail_intervals,
 )
 from generator.stats.tally import Ratio, Replicates, Tally
 
@@ -86,9 +86,8 @@ class AttributeResult:
         values, tally = self.resampled.values(spare=1), self.tally
         disparities, gaps = (values[tally.index(metric)].copy() for metric in ("disparity", "worst_gap"))
         values[-1] = _spread_of(values[self.group_refusals])
-        values.sort(axis=-1)
         samples = [*(r.sample for r in tally.ratios), tally.find("refusal_rate").sample]
-        *intervals, asymmetry = sorted_intervals(values, samples)
+        *intervals, asymmetry = tail_intervals(values, samples)
         return Measured(tuple(intervals), disparities, gaps, asymmetry)
 
     @property

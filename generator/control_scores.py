@@ -12,7 +12,7 @@ import numpy as np
 from generator.attribute_scores import POINTS, AttributeResult, Score, as_consistency, of_ratio, too_few
 from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG
 from generator.schema.tables import OVERALL
-from generator.stats.bootstrap import NO_INTERVAL, Interval, Sample, round12, sorted_intervals
+from generator.stats.bootstrap import NO_INTERVAL, Interval, Sample, round12, tail_intervals
 from generator.stats.evidence import benjamini_hochberg, evidence_tier, excess_p, minimum_detectable, standard_error
 
 BAND = ("band_low", "band_high")
@@ -34,8 +34,7 @@ def _differences(results: Sequence[AttributeResult], control: AttributeResult) -
     draws = np.array([r.draws for r in present]) - control.draws
     samples = [_paired_sample(r, control) for r in present]
     ps = [excess_p(row, sample) for row, sample in zip(draws, samples, strict=True)]
-    draws.sort(axis=-1)
-    intervals = sorted_intervals(draws, samples)
+    intervals = tail_intervals(draws, samples)
     return {r.attribute: _Difference(i, p) for r, i, p in zip(present, intervals, ps, strict=True)}
 
 

@@ -32,7 +32,7 @@ from generator.stats.bootstrap import (
     rounded,
     scaled,
     several_attributes,
-    sorted_quantile,
+    tail_ends,
 )
 
 BANK = "ab" * 32
@@ -148,18 +148,49 @@ class TestSample:
         assert expanded_tail(10, 9) == pytest.approx(expected, rel=1e-11)
 
 
-class TestSortedQuantile:
-    @given(hnp.arrays(np.float64, st.integers(1, 60), elements=st.floats(-5, 5)), st.floats(0, 1))
-    def test_equals_numpy_type_7(self, values, p):
-        ordered = np.sort(values)
-        assert sorted_quantile(ordered, p) == pytest.approx(np.quantile(values, p), abs=1e-12)
+class TestTailEnds:
+    """Both ends of each row against other people's quantiles of type 7, whatever the tail, the ties and the gaps."""
 
-    @pytest.mark.parametrize("p", [0.0, 0.00855, 0.0137, 0.5, 0.9863, 1.0])
-    def test_equals_duckdb(self, p):
+    VALUES = st.one_of(st.just(NAN), st.sampled_from([0.0, 0.25, 1.0]), st.floats(-1e-11, 1e-11), st.floats(-5, 5))
+
+    @given(
+        st.tuples(st.integers(1, 4), st.integers(1, 60)).flatmap(
+            lambda shape: st.tuples(
+                hnp.arrays(np.float64, shape, elements=TestTailEnds.VALUES),
+                hnp.arrays(np.float64, shape[0], elements=st.one_of(st.just(NAN), st.floats(0, 0.5))),
+            )
+        )
+    )
+    @settings(max_examples=300)
+    def test_equal_numpy(self, drawn):
+        values, tails = drawn
+        ends = tail_ends(values.copy(), tails)
+        for row, tail, low, high, n in zip(values, tails, ends.low, ends.high, ends.kept, strict=True):
+            kept = rounded(row[~np.isnan(row)])
+            assert n == len(kept)
+            if math.isnan(tail) or not len(kept):
+                assert np.isnan([low, high]).all()
+            else:
+                assert [low, high] == pytest.approx(np.quantile(kept, [tail, 1 - tail]), abs=1e-12)
+
+    @pytest.mark.parametrize("tail", [0.0, 0.00855, 0.0137, 0.0229, 0.25, 0.5])
+    def test_equal_duckdb(self, tail):
         values = np.random.default_rng(5).random(997)
-        query = f"select quantile_cont(x, {p}::double) from (select unnest(?) as x)"
-        ((found,),) = duckdb.execute(query, [values.tolist()]).fetchall()
-        assert sorted_quantile(np.sort(values), p) == pytest.approx(found, abs=1e-12)
+        query = "select quantile_cont(x, [?::double, ?::double]) from (select unnest(?) as x)"
+        ((found,),) = duckdb.execute(query, [tail, 1 - tail, values.tolist()]).fetchall()
+        ends = tail_ends(values[None].copy(), np.array([tail]))
+        assert [ends.low[0], ends.high[0]] == pytest.approx(found, abs=1e-12)
+
+    def test_rows_that_need_other_places_do_not_touch_each_other(self):
+        # Tails, gaps and ties in one array: rows alike are worked out together, and each is as it is alone.
+        values = np.random.default_rng(7).normal(size=(6, 400))
+        values[2, ::9] = np.nan
+        values[4] = 0.5
+        tails = np.array([0.02, 0.02, 0.02, 0.07, 0.02, 0.02])
+        ends = tail_ends(values.copy(), tails)
+        for i in range(len(values)):
+            alone = tail_ends(values[i : i + 1].copy(), tails[i : i + 1])
+            assert (ends.low[i], ends.high[i], ends.kept[i]) == (alone.low[0], alone.high[0], alone.kept[0])
 
 
 class TestPercentileInterval:
@@ -179,6 +210,12 @@ class TestPercentileInterval:
     def test_above_one_per_cent_without_a_value_it_is_unstable(self, missing, unstable):
         values = np.concatenate([np.linspace(0, 1, 1000 - missing), np.full(missing, np.nan)])
         assert percentile_interval(values, one_attribute(10)).unstable is unstable
+
+    def test_the_replicates_stay_as_they_were(self):
+        draws = np.random.default_rng(8).random((2, 300))
+        before = draws.copy()
+        percentile_intervals(draws, [one_attribute(16)] * 2)
+        assert np.array_equal(draws, before)
 
     def test_rows_do_not_touch_each_other(self):
         draws = np.random.default_rng(6).random((3, 500))
@@ -200,8 +237,9 @@ class TestPercentileInterval:
             if sample.n < 2 or not len(kept):
                 assert np.isnan([interval.low, interval.high, interval.tail]).all()
                 continue
-            ends = (sorted_quantile(kept, sample.tail), sorted_quantile(kept, 1 - sample.tail))
-            assert (interval.low, interval.high, interval.unstable) == (*ends, len(kept) < 0.99 * len(row))
+            ends = np.quantile(kept, [sample.tail, 1 - sample.tail])
+            assert [interval.low, interval.high] == pytest.approx(ends, abs=1e-15)
+            assert interval.unstable is (len(kept) < 0.99 * len(row))
 
     def test_equals_the_exact_bootstrap_distribution(self):
         # Five concepts: all 5^5 resamples are equally likely, so the distribution of the mean can be listed whole.

@@ -9,6 +9,7 @@ Hesterberg 2015, arXiv 1411.5279 (expanded percentile); Hyndman and Fan 1996, ty
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -192,14 +193,6 @@ class Interval:
 NO_INTERVAL = Interval(math.nan, math.nan, math.nan)
 
 
-def sorted_quantile(ordered: FloatArray, p: float) -> float:
-    """Return the type 7 quantile of ascending values."""
-    place = (len(ordered) - 1) * p
-    below = math.floor(place)
-    low, high = float(ordered[below]), float(ordered[min(below + 1, len(ordered) - 1)])
-    return low + (place - below) * (high - low) + 0.0
-
-
 @dataclass(frozen=True)
 class Ends:
     """The intervals of several statistics: arrays (statistics,), NaN where there is none; `kept` counts replicates."""
@@ -209,28 +202,59 @@ class Ends:
     kept: IntArray
 
 
-def sorted_ends(ordered: FloatArray, tails: FloatArray) -> Ends:
+def tail_ends(values: FloatArray, tails: FloatArray) -> Ends:
     """Return the type 7 quantiles at each row's tail and at 1 - tail, of values rounded to 12 decimals.
 
-    ordered: (statistics, resamples) ascending, NaN = no value, last. tails: (statistics,), NaN = no interval. Rounding
-    keeps the order, so that rounding the four values that are used is the same as rounding all before they are sorted.
+    values: (statistics, resamples), NaN = no value; left in another order. tails: (statistics,), NaN = no interval.
+    Rounding keeps the order, so that rounding the four values that are used is the same as rounding all of them.
     """
-    total = ordered.shape[-1]
-    kept = np.full(len(ordered), total)
-    some = np.isnan(ordered[:, -1])
-    if some.any():
-        kept[some] = total - np.isnan(ordered[some]).sum(axis=-1)
+    kept = _valued(values)
     none = np.isnan(tails) | (kept == 0)
+    places = [(kept - 1) * np.where(none, 0.0, p) for p in (tails, 1 - tails)]
+    below = [np.floor(place) for place in places]
     ends = []
-    for p in (tails, 1 - tails):
-        place = (kept - 1) * np.where(none, 0.0, p)
-        below = np.floor(place)
-        index = below.astype(np.intp)
-        rows = np.arange(len(ordered))
-        low = rounded(ordered[rows, index])
-        high = rounded(ordered[rows, np.clip(index + 1, 0, np.maximum(kept - 1, 0))])
-        ends.append(np.where(none, np.nan, low + (place - below) * (high - low) + 0.0))
+    for (low, high), place, whole in zip(_neighbors(values, kept, below), places, below, strict=True):
+        ends.append(np.where(none, np.nan, low + (place - whole) * (high - low) + 0.0))
     return Ends(ends[0], ends[1], kept)
+
+
+def _valued(values: FloatArray) -> IntArray:
+    """Return how many values of each row are not NaN."""
+    kept = np.full(len(values), values.shape[-1])
+    some = np.isnan(values.max(axis=-1))
+    if some.any():
+        kept[some] -= np.isnan(values[some]).sum(axis=-1)
+    return kept
+
+
+def _neighbors(values: FloatArray, kept: IntArray, below: Sequence[FloatArray]) -> list[tuple[FloatArray, FloatArray]]:
+    """Return of each row the values, rounded, at two places of its order, each with the next one."""
+    found = np.empty((4, len(values)))
+    keys = zip(kept.tolist(), *(b.astype(np.intp).tolist() for b in below), strict=True)
+    start = 0
+    for (n, low, high), rows in itertools.groupby(keys):
+        part = slice(start, start + len(list(rows)))
+        found[:, part] = _ordered_at(values[part], max(n, 1), low, high)
+        start = part.stop
+    found = rounded(found)
+    return [(found[0], found[1]), (found[2], found[3])]
+
+
+def _ordered_at(values: FloatArray, n: int, low: int, high: int) -> FloatArray:
+    """Return the values at places low, low + 1, high, high + 1 of each row's order, the last of n for one beyond it.
+
+    The order of two far ends takes half the time of the order of all.
+    """
+    places = (low, min(low + 1, n - 1), high, min(high + 1, n - 1))
+    if n < values.shape[-1] or places[2] <= places[1] or places[3] == places[2]:
+        return np.sort(values, axis=-1)[:, places].T  # NaN last
+    values.partition(low + 1, axis=-1)
+    rest = values[:, low + 2 :]
+    middle = high - low - 2
+    rest.partition(middle, axis=-1)
+    return np.stack(
+        [values[:, : low + 1].max(axis=-1), values[:, low + 1], rest[:, middle], rest[:, middle + 1 :].min(axis=-1)]
+    )
 
 
 def percentile_intervals(replicates: FloatArray, samples: Sequence[Sample]) -> list[Interval]:
@@ -238,14 +262,14 @@ def percentile_intervals(replicates: FloatArray, samples: Sequence[Sample]) -> l
 
     Replicates without a value are dropped; above 1 % of them the interval is marked unstable.
     """
-    return sorted_intervals(np.sort(replicates, axis=-1), samples)
+    return tail_intervals(replicates.copy(), samples)
 
 
-def sorted_intervals(ordered: FloatArray, samples: Sequence[Sample]) -> list[Interval]:
-    """Return the intervals of replicates that are ascending in each row, NaN last."""
+def tail_intervals(replicates: FloatArray, samples: Sequence[Sample]) -> list[Interval]:
+    """Return the same intervals of replicates that nobody needs afterwards: they are left in another order."""
     tails = [sample.tail for sample in samples]
-    ends = sorted_ends(ordered, np.array(tails))
-    total = ordered.shape[-1]
+    ends = tail_ends(replicates, np.array(tails))
+    total = replicates.shape[-1]
     return [
         NO_INTERVAL if math.isnan(low) else Interval(low, high, tail, total - kept > UNSTABLE_SHARE * total)
         for low, high, kept, tail in zip(ends.low.tolist(), ends.high.tolist(), ends.kept.tolist(), tails, strict=True)

@@ -18,13 +18,12 @@ from generator.stats.bootstrap import (
     Interval,
     Sample,
     round12,
-    sorted_ends,
+    tail_ends,
 )
 from generator.stats.evidence import difference_p, holm
 
 _THREADS = 4
-_BLOCK = 8  # models compared at a time: their differences stay in a processor's cache
-_EDGES = np.array([LEAST_ZERO, LEAST_POSITIVE])
+_BLOCK = 16  # models compared at a time: their differences stay in a processor's cache
 
 
 @dataclass(frozen=True)
@@ -158,17 +157,19 @@ def _against(model: Ranked, others: Sequence[Ranked], tails: FloatArray) -> _Cou
     """Compare one model with others, a block at a time."""
     total, n = len(model.draws), len(others)
     found = _Counted(np.empty(n), np.empty(n), *(np.empty(n, np.int64) for _ in range(3)))
-    buffer = np.empty((_BLOCK, total))
+    buffer, mask = np.empty((_BLOCK, total)), np.empty(total, np.bool_)
     for start in range(0, n, _BLOCK):
         part = slice(start, min(start + _BLOCK, n))
-        ordered = buffer[: part.stop - start]
-        for row, other in zip(ordered, others[part], strict=True):
+        differences = buffer[: part.stop - start]
+        for row, other in zip(differences, others[part], strict=True):
             np.subtract(other.draws, model.draws, out=row)
-        ordered.sort(axis=-1)  # NaN last
-        ends = sorted_ends(ordered, tails[part])
-        below = np.array([row.searchsorted(_EDGES) for row in ordered])
+        negative, at_most = (
+            np.array([np.count_nonzero(np.less(row, edge, out=mask)) for row in differences])
+            for edge in (LEAST_ZERO, LEAST_POSITIVE)
+        )
+        ends = tail_ends(differences, tails[part])
         found.low[part], found.high[part], found.kept[part] = ends.low, ends.high, ends.kept
-        found.at_most[part], found.at_least[part] = below[:, 1], ends.kept - below[:, 0]
+        found.at_most[part], found.at_least[part] = at_most, ends.kept - negative
     return found
 
 

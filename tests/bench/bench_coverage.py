@@ -14,7 +14,7 @@ import sys
 
 import numpy as np
 
-from generator.stats.bootstrap import Resamples, concept_counts, one_attribute, percentile_interval, sorted_quantile
+from generator.stats.bootstrap import Resamples, concept_counts, one_attribute, percentile_interval
 from generator.stats.evidence import benjamini_hochberg, evidence_tier, excess_p
 
 RESAMPLES = 2_000
@@ -37,11 +37,8 @@ def coverage(n: int, a: float, b: float, runs: int) -> tuple[float, float]:
         draws = Resamples.of(concept_counts(f"{run:064x}", "age", n, RESAMPLES))
         means = draws.sums(rng.beta(a, b, n)[None])[0] / n
         expanded = percentile_interval(means, sample)
-        ordered = np.sort(means)
-        held += [
-            expanded.low <= truth <= expanded.high,
-            sorted_quantile(ordered, 0.025) <= truth <= sorted_quantile(ordered, 0.975),
-        ]
+        low, high = np.quantile(means, [0.025, 0.975])
+        held += [expanded.low <= truth <= expanded.high, low <= truth <= high]
     return float(held[0] / runs), float(held[1] / runs)
 
 
