@@ -23,7 +23,7 @@ from generator.stats.bootstrap import (
 from generator.stats.evidence import difference_p, holm
 
 _THREADS = 4
-_BLOCK = 16  # models compared at a time: their differences stay in a processor's cache
+_BLOCK = 8  # models compared at a time: their differences stay in a processor's cache
 
 
 @dataclass(frozen=True)
