@@ -185,6 +185,22 @@ class TestRecords:
                 interval = details["uncertainty"]["confidence_interval"]
                 assert (interval["lower"], interval["upper"]) == (row["ci_low"], row["ci_high"])
 
+    @pytest.mark.parametrize(
+        ("metric", "added"),
+        [
+            ("consistency", ""),
+            ("worst_gap", ""),
+            ("refusal_asymmetry", ", reflected about the estimate, then clipped to 0 and 100"),
+            ("calibrated_consistency", ", of the disparity less the control's; 100 minus it, clipped at 100"),
+        ],
+    )
+    def test_an_interval_made_otherwise_says_how(self, record, metric, added):
+        details = [
+            r["score_details"] for r in record["evaluation_results"] if r["metric_config"]["metric_kind"] == metric
+        ]
+        found = {d["uncertainty"]["confidence_interval"]["method"] for d in details if "uncertainty" in d}
+        assert found == {f"expanded percentile bootstrap over concepts{added}"}
+
     def test_scores_lie_within_their_declared_bounds(self, record):
         for result in record["evaluation_results"]:
             config = result["metric_config"]

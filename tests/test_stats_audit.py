@@ -27,6 +27,12 @@ class TestWilson:
     def test_equals_statsmodels(self, agree, n):
         assert wilson(agree / n, n) == pytest.approx(proportion_confint(agree, n, method="wilson"), abs=1e-12)
 
+    @given(st.floats(0.5, 5000))
+    def test_ends_exactly_at_0_and_1_where_nobody_or_everybody_agrees(self, n):
+        low, high = proportion_confint(0, n, method="wilson"), proportion_confint(n, n, method="wilson")
+        assert wilson(0.0, n) == (0.0, pytest.approx(low[1], abs=1e-12))
+        assert wilson(1.0, n) == (pytest.approx(high[0], abs=1e-12), 1.0)
+
 
 class TestSummarise:
     @given(STRATA)

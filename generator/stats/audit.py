@@ -41,11 +41,14 @@ class AuditSummary:
 
 
 def wilson(share: float, n: float) -> tuple[float, float]:
-    """Return the 95 % Wilson interval of a share of `n` (effective) rows."""
+    """Return the 95 % Wilson interval of a share of `n` (effective) rows.
+
+    At a share of 0 or 1 the formula ends there exactly on paper, and a bit beside it in floating point.
+    """
     z2 = _Z * _Z
     centre = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = _Z / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
-    return max(0.0, centre - half), min(1.0, centre + half)
+    return 0.0 if share <= 0 else max(0.0, centre - half), 1.0 if share >= 1 else min(1.0, centre + half)
 
 
 def summarise(strata: Sequence[Audited]) -> AuditSummary:
