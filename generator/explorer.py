@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from generator import paths
-from generator.render import frame, render_page
+from generator.render import concept_title, frame, render_page
 from generator.schema.canonical import canonical_json, sha256_hex
 from generator.schema.names import shard_name
 from generator.schema.verdict import SCORE_TOLERANCE, STATUSES
@@ -123,7 +123,9 @@ def _attributes(edition: Edition) -> list[dict[str, Any]]:
                 "label": bank.attribute[block.attribute].label,
                 "framings": block.framings,
                 "groups": [{"id": g, "label": groups[g]} for g in block.groups],
-                "concepts": [{"id": c, "category": bank.concept[c].category} for c in block.concepts],
+                "concepts": [
+                    {"id": c, "title": concept_title(c), "category": bank.concept[c].category} for c in block.concepts
+                ],
             }
         )
     return found

@@ -9,7 +9,7 @@ from markupsafe import Markup, escape
 
 from generator import paths
 from generator.charts import interval_chart
-from generator.render import NULL, cell, frame, marked, render_page
+from generator.render import NULL, cell, concept_title, frame, marked, render_page
 from generator.schema.bank import FRAMINGS, SLOT, Attribute, Concept, group_np, with_article
 from generator.scorebook import ScoreRow
 from generator.views import Footnotes, View
@@ -194,17 +194,17 @@ def _framing(view: View, concept: Concept, framing: str, attribute: Attribute) -
 def render_concept(view: View, concept: Concept, previous: str | None, following: str | None) -> bytes:
     """Render one concept's page."""
     page = paths.concept_page(view.run_id, concept.id)
-    attribute = view.bank.attribute[concept.attribute]
+    attribute, title = view.bank.attribute[concept.attribute], concept_title(concept.id)
     context = frame(
         view.edition,
         page,
-        concept.id,
+        f"{title}, {attribute.label}",
         description=f"{attribute.label}, {concept.category}: {_plain(concept)[:150]}",
         section="leaderboard",
         crumbs=[
             ("Leaderboard", paths.run_index(view.run_id)),
             (attribute.label, paths.attribute_page(view.run_id, attribute.id)),
-            (concept.id, None),
+            (title, None),
         ],
     )
     return render_page(

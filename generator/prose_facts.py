@@ -15,7 +15,7 @@ from typing import Any
 
 from generator import paths
 from generator.markdown import Safe, plain
-from generator.render import cell, number, score
+from generator.render import cell, concept_title, number, score
 from generator.schema.bank import BINS, CATEGORIES, DEMOGRAPHIC, FRAMINGS, Attribute, Bank
 from generator.schema.tables import RUN_WIDE
 from generator.scorebook import ScoreBook, ScoreRow
@@ -200,7 +200,13 @@ def _paired_prompts(bank: Bank, attribute: Attribute, concept_id: str) -> dict[s
         parts: dict[str, Any] = {"before": shown.text[: shown.start], "np": shown.np, "after": shown.text[shown.end :]}
         parts |= {"start": shown.start, "end": shown.end}
         prompts.append({"label": group.label, **parts})
-    return {"concept": concept.id, "framing": FRAMINGS[0], "attribute": attribute.label, "prompts": prompts}
+    return {
+        "concept": concept.id,
+        "title": concept_title(concept.id),
+        "framing": FRAMINGS[0],
+        "attribute": attribute.label,
+        "prompts": prompts,
+    }
 
 
 def band_facts(book: ScoreBook) -> dict[str, Safe] | None:

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from generator.bulk import Column, Html, Ints, Nested, Text, escaped, list_offsets, plain
-from generator.receipt_text import NO_LABEL, NO_RESPONSE, matches_text, value_text, vote_text, why
-from generator.render import HIDDEN_POINTS, breakable, visible
+from generator.receipt_text import NO_LABEL, NO_RESPONSE, how_text, matches_text, value_text, vote_text, why
+from generator.render import HIDDEN_POINTS, breakable, concept_title, visible
 from generator.schema.bank import Bank
 
 # Plain columns that repeat within a shard: read as dictionaries, escaped once per distinct value.
@@ -25,6 +25,8 @@ DICTIONARIES = (
 )  # fmt: skip
 # What RE2 has to find in a text before Python looks at it: everything that `visible` shows as a code point.
 _UNUSUAL = "[" + "".join(f"\\x{{{point:x}}}" for point in HIDDEN_POINTS) + "]"
+# Hex digits of a hash where its whole is one link away: hashes are what compresses least on a page of 36 answers.
+SHORT = 8
 OPEN = {"swap": '<mark class="swap"><span>', "mask": '<mark class="mask"><span>'}
 CLOSE = "</span></mark>"
 
@@ -165,7 +167,9 @@ def row_columns(table: pa.Table, bank: Bank) -> dict[str, Column]:
     votes = plain(table["votes"])
     columns: dict[str, Column] = {name: Text(array) for name, array in names.items()}
     values = plain(table["value"]).dictionary_encode(null_encoding="encode")
+    prompt_hash, response_key = (pc.fill_null(plain(table[n]), "–") for n in ("prompt_sha256", "response_key"))
     return columns | {
+        "title": Text(mapped(names["concept"], concept_title)),
         "shown": Html(mapped(names["concept"], breakable)),
         "anchor": Text(pc.binary_join_element_wise(framing, group, repeat, ".")),
         "group_label": Text(group_labels(names["attribute"], names["group"], bank)),
@@ -183,8 +187,11 @@ def row_columns(table: pa.Table, bank: Bank) -> dict[str, Column]:
         "completion_tokens": Text(number_text(plain(table["completion_tokens"]))),
         "cost": Text(mapped(plain(table["cost_usd"]).dictionary_encode(), "{:.6f}".format)),
         "receipt_id": Text(plain(table["receipt_id"])),
-        "prompt_sha256": Text(plain(table["prompt_sha256"])),
-        "response_key": Text(pc.fill_null(plain(table["response_key"]), "–")),
+        "prompt_sha256": Text(prompt_hash),
+        "prompt_short": Text(pc.utf8_slice_codeunits(prompt_hash, 0, SHORT)),
+        "response_key": Text(response_key),
+        "response_short": Text(pc.utf8_slice_codeunits(response_key, 0, SHORT)),
+        "how": Text(mapped(names["status"], how_text)),
         "favours": Text(mapped(names["concept"], lambda c: "higher" if concept_of[c].polarity > 0 else "lower")),
     }
 

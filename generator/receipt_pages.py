@@ -116,9 +116,9 @@ def _context(edition: Edition, model: str, page: str, title: str, *last: tuple[s
 
 def row_context(edition: Edition, model: str) -> dict[str, Any]:
     """Return what a row page's template needs besides `row`; titles and addresses hold markers of the row's columns."""
-    concept, shown, anchor = hole("row", "concept"), hole("row", "shown"), hole("row", "anchor")
+    concept, shown, anchor = hole("row", "concept"), hole("row", "title"), hole("row", "anchor")
     page = paths.set_page(edition.run_id, model, concept).removesuffix("index.html") + f"{anchor}.html"
-    title = f"{model}, {concept}, {anchor}"
+    title = f"{model}, {shown}, {anchor}"
     return _context(
         edition, model, page, title, (shown, paths.set_page(edition.run_id, model, concept)), (anchor, None)
     )
@@ -126,10 +126,8 @@ def row_context(edition: Edition, model: str) -> dict[str, Any]:
 
 def set_context(edition: Edition, model: str) -> dict[str, Any]:
     """Return what a set page's template needs besides `row`."""
-    concept, shown = hole("row", "concept"), hole("row", "shown")
-    return _context(
-        edition, model, paths.set_page(edition.run_id, model, concept), f"{model}, {concept}", (shown, None)
-    )
+    concept, shown = hole("row", "concept"), hole("row", "title")
+    return _context(edition, model, paths.set_page(edition.run_id, model, concept), f"{model}, {shown}", (shown, None))
 
 
 def receipt_task(edition: Edition, model: str, out: Path) -> ReceiptTask:

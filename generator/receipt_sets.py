@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from generator.bulk import Column, Html, Ints, Nested, Text, plain
 from generator.receipt_columns import mapped
 from generator.receipt_text import FRAMING_LABELS
-from generator.render import breakable
+from generator.render import concept_title
 
 CURRENT = ' aria-current="page"'
 
@@ -111,7 +111,7 @@ def set_columns(columns: Mapping[str, Column], places: Places, numbers: Numbers)
     sets = taken(
         columns,
         places.set_starts,
-        ("concept", "shown", "attribute", "attribute_label", "category", "rubric", "favours"),
+        ("concept", "title", "shown", "attribute", "attribute_label", "category", "rubric", "favours"),
     )
     sets["framings"] = Nested(_inner(places.framing_starts, places.set_starts, len(framing_keys)), framings)
     edges = [*places.set_starts.tolist(), places.rows]
@@ -130,7 +130,7 @@ def _links(concepts: list[list[str]]) -> Nested:
     return Nested(
         offsets,
         {
-            "name": Html(pa.array([breakable(name) for name in names], pa.string())),
+            "name": Text(pa.array([concept_title(name) for name in names], pa.string())),
             "href": Text(pa.array(hrefs, pa.string())),
         },
     )
@@ -187,5 +187,5 @@ def _row_links(concepts: list[str], keys: list[list[str]]) -> Nested:
     offsets = np.cumsum([0, *(bool(k) for k in keys)]).astype(np.int32)
     pairs = [(own, *key) for own, key in zip(concepts, keys, strict=True) if key]
     hrefs = [f"{a}.html" if c == own else f"../{c}/{a}.html" for own, c, a in pairs]
-    names = [a if c == own else f"{c} {a}" for own, c, a in pairs]
+    names = [a if c == own else f"{concept_title(c)}, {a}" for own, c, a in pairs]
     return Nested(offsets, {"name": Text(pa.array(names, pa.string())), "href": Text(pa.array(hrefs, pa.string()))})

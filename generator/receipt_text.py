@@ -39,6 +39,11 @@ def matches_text(matches: bool | None) -> str:
     return "–" if matches is None else "agrees" if matches else "contradicts"
 
 
+def how_text(status: str) -> str:
+    """Return what stands after a row's label where the label alone would not say how the row ended: ` contested`."""
+    return f" {status}" if status in ("contested", "error") else ""
+
+
 def value_text(value: float | None) -> str:
     """Return `value 0.585`, with up to three decimals, or `no value`."""
     return "no value" if value is None else "value " + f"{value:.3f}".rstrip("0").rstrip(".")

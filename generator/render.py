@@ -21,7 +21,8 @@ so what every template may use:
 
 Blocks of base.html: `head` (extra head elements), `main` (inside <main id="main">), `main_attributes`. Filters:
 `num(digits=1)` (a number or –), `visible` (untrusted text, escaped, control and bidi characters shown),
-`plural(singular, plural)`, `breakable` (ids and slugs may wrap after _, / and -), `bytesize`, `short(length)`.
+`plural(singular, plural)`, `breakable` (ids and slugs may wrap after _, / and -), `concept_title` (a concept's id for
+readers), `bytesize`, `short(length)`.
 
 Functions: `score`, `interval` and `cell` (generator.elements), `marked` (generator.untrusted).
 """
@@ -62,6 +63,7 @@ __all__ = [
     "bytesize",
     "card_path",
     "cell",
+    "concept_title",
     "content_security_policy",
     "environment",
     "frame",
@@ -86,6 +88,17 @@ _BREAKS = re.compile(r"([_/-])(?=.)")
 def breakable(name: str) -> Markup:
     """Return an id or slug with places where a narrow column may break it: after _, / and -."""
     return Markup(_BREAKS.sub(r"\1<wbr>", str(escape(name))))  # noqa: S704 - escaped
+
+
+def concept_title(concept: str) -> str:
+    """Return how a concept is headed, from its id: `Food truck loan` for `age_food_truck_loan`.
+
+    An id begins with the short name of its attribute (content/bank/README.md), which stands wherever a title does. The
+    id stays the name to cite, so pages print it, too.
+    """
+    words = concept.split("_")
+    matter = " ".join(word for word in (words[1:] or words) if word)
+    return matter[:1].upper() + matter[1:] if matter else concept
 
 
 def bytesize(count: int) -> str:
@@ -115,6 +128,7 @@ def environment() -> Environment:
         keep_trailing_newline=True,
     )
     env.filters.update(num=number, visible=visible, plural=plural, breakable=breakable, bytesize=bytesize, short=short)
+    env.filters.update(concept_title=concept_title)
     env.globals.update(paths=paths, score=score, interval=interval, cell=cell, marked=marked, NULL=NULL)
     return env
 

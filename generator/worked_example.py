@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow.compute as pc
 
 from generator import paths
-from generator.markdown import Safe, plain
+from generator.markdown import Safe, code, plain
 from generator.prose_facts import element, ends
-from generator.render import cell, number, score
+from generator.render import cell, concept_title, number, score
 from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG, CONTROLS, DEMOGRAPHIC, FRAMINGS
 from generator.scorebook import ScoreBook
 from generator.shards import read_shard
@@ -160,7 +160,11 @@ def _concept_lines(edition: Edition, subject: Subject, page: str) -> list[dict[s
             for f in FRAMINGS
         }
         href = paths.relative(page, paths.set_page(edition.run_id, subject.model, concept))
-        line = {"link": Safe(f"[{plain(concept)}]({href})"), "mean": number(means.get(concept), 3), **shown}
+        line = {
+            "link": Safe(f"[{plain(concept_title(concept))}]({href}) {code(concept)}"),
+            "mean": number(means.get(concept), 3),
+            **shown,
+        }
         lines.append({**line, "count": int(count)})
     return lines
 
@@ -240,6 +244,7 @@ def worked_example(edition: Edition, page: str) -> dict[str, Any] | None:
         "attribute": subject.attribute,
         "label": bank.attribute[subject.attribute].label,
         "concept": subject.concept,
+        "title": concept_title(subject.concept),
         "rubric": bank.concept[subject.concept].rubric,
         "polarity": f"{bank.concept[subject.concept].polarity:+d}",
         "framing": framing,

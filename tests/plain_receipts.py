@@ -10,9 +10,19 @@ from markupsafe import Markup
 
 from generator import paths
 from generator.bulk import plain_environment
+from generator.receipt_columns import SHORT
 from generator.receipt_pages import model_numbers, row_context, set_context
-from generator.receipt_text import FRAMING_LABELS, NO_LABEL, NO_RESPONSE, matches_text, value_text, vote_text, why
-from generator.render import breakable, environment, visible
+from generator.receipt_text import (
+    FRAMING_LABELS,
+    NO_LABEL,
+    NO_RESPONSE,
+    how_text,
+    matches_text,
+    value_text,
+    vote_text,
+    why,
+)
+from generator.render import breakable, concept_title, environment, visible
 from generator.shards import read_shard
 from generator.site import Edition
 
@@ -58,6 +68,7 @@ def row_view(row: dict[str, Any], edition: Edition) -> dict[str, Any]:
         "group_label": next(g.label for g in attribute.groups if g.id == row["group"]),
         "attribute_label": attribute.label,
         "repeat": str(row["repeat"]),
+        "title": concept_title(row["concept"]),
         "shown": breakable(row["concept"]),
         "prompt": marked(row["prompt"], [(row["swap_start"], row["swap_end"])], "swap"),
         "response": absent if response is None else marked(response, spans, "mask"),
@@ -70,7 +81,10 @@ def row_view(row: dict[str, Any], edition: Edition) -> dict[str, Any]:
         "prompt_tokens": dash(row["prompt_tokens"]),
         "completion_tokens": dash(row["completion_tokens"]),
         "cost": f"{row['cost_usd']:.6f}",
+        "prompt_short": row["prompt_sha256"][:SHORT],
         "response_key": dash(row["response_key"]),
+        "response_short": dash(row["response_key"])[:SHORT],
+        "how": how_text(row["status"]),
         "favours": "higher" if row["polarity"] > 0 else "lower",
     }
 
@@ -123,8 +137,8 @@ def plain_pages(edition: Edition, model: str) -> Iterator[tuple[str, bytes]]:
     concepts = [s[0]["concept"] for s in sets]
     for i, found in enumerate(sets):
         links = {
-            "previous": [{"name": breakable(c), "href": f"../{c}/index.html"} for c in concepts[max(0, i - 1) : i]],
-            "following": [{"name": breakable(c), "href": f"../{c}/index.html"} for c in concepts[i + 1 : i + 2]],
+            "previous": [{"name": concept_title(c), "href": f"../{c}/index.html"} for c in concepts[max(0, i - 1) : i]],
+            "following": [{"name": concept_title(c), "href": f"../{c}/index.html"} for c in concepts[i + 1 : i + 2]],
         }
         row = {**set_view(found, edition, model), **links}
         text = env.get_template("set.html").render({**set_context(edition, model), "row": row})
@@ -148,7 +162,7 @@ def plain_pages(edition: Edition, model: str) -> Iterator[tuple[str, bytes]]:
 
 def _filled(text: str, row: dict[str, Any]) -> str:
     """Put the row's names where the frame's title and addresses hold markers."""
-    for name in ("concept", "shown", "anchor"):
+    for name in ("concept", "title", "anchor"):
         text = text.replace(f"\x1frow.{name}\x1f", row[name])
     return text
 
@@ -157,6 +171,6 @@ def _link(own: dict[str, Any], other: dict[str, Any]) -> dict[str, str]:
     if own["concept"] == other["concept"]:
         return {"name": other["anchor"], "href": f"{other['anchor']}.html"}
     return {
-        "name": f"{other['concept']} {other['anchor']}",
+        "name": f"{concept_title(other['concept'])}, {other['anchor']}",
         "href": f"../{other['concept']}/{other['anchor']}.html",
     }

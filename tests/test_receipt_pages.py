@@ -246,6 +246,34 @@ class TestWhatAReaderFinds:
         assert len(sizes) == 72
         assert max(sizes) < 8000
 
+    def test_a_set_of_36_answers_in_stock_sentences_weighs_less_than_8_kb(self, tmp_path):
+        bank = make_bank(("age",), groups=6, quota={"stance": 1, "capability": 1})
+        rows = make_rows(bank, MODEL, run_id="wide", answers=lambda *_: (0.0, 1.0, 1.0))
+        words = random.Random(2)
+        vocabulary = ["".join(words.choices("abcdefghij", k=6)) for _ in range(150)]
+        sentences = [" ".join(words.choices(vocabulary, k=7)) for _ in range(40)]
+        for row in rows:
+            row["response"] = ". ".join(words.choices(sentences, k=5))
+            row["mask_spans"] = [{"start": 20, "end": 33}]
+            row["completion_tokens"], row["cost_usd"] = words.randrange(20, 90), words.randrange(900, 1900) / 1e6
+            row["votes"] = [{**v, "evidence": words.choice(sentences[:6])} for v in row["votes"]]
+        folder = write_run(tmp_path / "wide", bank, {MODEL: rows})
+        pages = written(edition_of(folder), tmp_path / "out")
+        sizes = {name: len(gzip.compress(data)) for name, data in pages.items() if name.endswith("index.html")}
+        assert len(sizes) == 2
+        assert {name: size for name, size in sizes.items() if size >= 8000} == {}
+
+    def test_hashes_are_whole_on_the_page_of_a_row_or_where_there_is_none_on_the_set(self, hostile, tmp_path):
+        row = next(r for r in read_shard(hostile.run, MODEL).to_pylist() if r["response_key"])
+        hashes = (row["prompt_sha256"], row["response_key"])
+        place = (hostile.run_id, MODEL, *(row[k] for k in KEY))
+        pages = written(hostile, tmp_path / "row")
+        own, whole = (pages[page].decode() for page in (paths.row_page(*place), paths.set_page(*place[:3])))
+        assert [h in own for h in hashes] == [True, True]
+        assert [(h in whole, f"<code>{h[:8]}</code>" in whole) for h in hashes] == [(False, True)] * 2
+        folded = written(dataclasses.replace(hostile, mode="folded"), tmp_path / "folded")
+        assert [h in folded[paths.set_page(*place[:3])].decode() for h in hashes] == [True, True]
+
 
 class TestUnusualCharacters:
     def test_arrow_sees_every_character_that_the_page_spells_out(self):

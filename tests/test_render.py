@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from pathlib import Path
 
 import pytest
 from jinja2 import UndefinedError
@@ -15,6 +16,7 @@ from generator.render import (
     assets,
     breakable,
     bytesize,
+    concept_title,
     content_security_policy,
     environment,
     frame,
@@ -22,7 +24,10 @@ from generator.render import (
     render_page,
 )
 from generator.schema.errors import InputError
+from harness.bank import read_bank_folder
 from tests.editions import SITE
+
+BANK_FOLDER = Path(__file__).parent.parent / "content" / "bank"
 
 
 class TestWords:
@@ -41,6 +46,25 @@ class TestWords:
     def test_an_id_may_break_between_its_parts_but_not_at_its_end(self):
         assert breakable("sim-a/b_c_") == "sim-<wbr>a/<wbr>b_<wbr>c_"
         assert breakable("a<b") == "a&lt;b"
+
+    @pytest.mark.parametrize(
+        ("concept", "title"),
+        [
+            ("age_food_truck_loan", "Food truck loan"),
+            ("politics_data_analyst", "Data analyst"),
+            ("age", "Age"),
+            ("age_2_rooms", "2 rooms"),
+            ("_", "_"),
+        ],
+    )  # fmt: skip
+    def test_a_concept_is_headed_by_its_matter_without_the_attribute_s_name(self, concept, title):
+        assert concept_title(concept) == title
+
+    def test_no_two_concepts_of_an_attribute_share_a_title(self):
+        bank = read_bank_folder(BANK_FOLDER)
+        for attribute in bank.attributes:
+            titles = [concept_title(c.id) for c in bank.concepts_of(attribute.id, two_sided=None)]
+            assert len(set(titles)) == len(titles)
 
 
 class TestEnvironment:

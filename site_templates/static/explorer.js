@@ -26,6 +26,7 @@
       attribute: new Uint16Array(size), category: new Uint16Array(size), concept: new Uint16Array(size),
       group: new Uint16Array(size), framing: new Uint16Array(size), repeat: new Uint16Array(size),
       names: { attribute: [], category: [], concept: [], group: [], framing: [] },
+      title: [], // of each concept
       place: new Map(),
     };
     const code = (kind, name) => {
@@ -38,6 +39,7 @@
       const groups = attribute.groups.map((group) => plan.names.group.push(`${attribute.id}.${group.id}`) - 1);
       for (const concept of attribute.concepts) {
         const c = plan.names.concept.push(concept.id) - 1;
+        plan.title.push(concept.title);
         const category = code("category", concept.category);
         plan.place.set(concept.id, place);
         for (const framing of attribute.framings.map((name) => code("framing", name))) {
@@ -308,10 +310,13 @@
     const row = document.createElement("tr");
     const link = document.createElement("a");
     link.href = `${index.models[m].id}/${concept}/index.html#${framing}.${group.id}.${plan.repeat[p]}`;
-    breakable(link, concept);
+    link.textContent = plan.title[plan.concept[p]];
+    const cite = document.createElement("code");
+    cite.className = "cite";
+    breakable(cite, concept);
     const head = document.createElement("th");
     head.scope = "row";
-    head.append(link);
+    head.append(link, document.createElement("br"), cite);
     row.append(head);
     cell(row, index.models[m].id);
     cell(row, attribute.label);
@@ -405,7 +410,7 @@
         element(name).append(set);
         return set;
       });
-      fillSelect("concept", attribute.concepts.map((c) => ({ text: c.id, value: c.id, code: concept++ })), concepts);
+      fillSelect("concept", attribute.concepts.map((c) => ({ text: c.title, value: c.id, code: concept++ })), concepts);
       fillSelect("group", attribute.groups.map((g) => (
         { text: g.label, value: `${attribute.id}.${g.id}`, code: group++ })), groups);
     }

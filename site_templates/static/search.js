@@ -66,8 +66,8 @@
       pages.hidden = results.length > 0;
       more.hidden = until >= results.length;
       more.onclick = () => add(until);
-      const many = more.hidden ? "" : `, the first ${until} shown`;
-      status.textContent = `${results.length} ${results.length === 1 ? "page" : "pages"} for “${text}”${many}`;
+      const many = more.hidden ? "" : `, the first ${until.toLocaleString("en-US")} shown`;
+      status.textContent = `${results.length.toLocaleString("en-US")} ${results.length === 1 ? "page" : "pages"} for “${text}”${many}`;
       // Whoever asked for more goes on reading at the first of them.
       if (from) items[0].querySelector("a").focus();
     };
@@ -76,8 +76,7 @@
 
   async function start() {
     const pagefind = await import(new URL(status.dataset.index, location.href).href);
-    // What a page is about counts, by the weights of its words: not how short it is, nor that its name holds the word,
-    // as the names of all concepts of an attribute do.
+    // What a page is about counts, by the weights of its words: not how short it is, nor that its title holds the word.
     const ranking = { pageLength: 0.1, termFrequency: 0.1, metaWeights: { title: 0 } };
     await pagefind.options({ baseUrl: "/", excerptLength: 25, ranking });
     form.hidden = false;

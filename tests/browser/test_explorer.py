@@ -177,9 +177,10 @@ class TestRows:
         with context_of(browser, width=360) as context, opened(context, site.http) as watched:
             watched.page.goto(site.http + paths.explorer_page(SIMULATED))
             settled(watched.page)
-            link = watched.page.locator("#explorer-table tbody th a").first
-            assert link.locator("wbr").count() > 0
-            assert link.text_content() == "age_allocation_0"
+            head = watched.page.locator("#explorer-table tbody th").first
+            assert head.locator("a").text_content() == "Allocation 0"
+            assert head.locator("code wbr").count() > 0
+            assert head.locator("code").text_content() == "age_allocation_0"
 
 
 class TestTextSearch:

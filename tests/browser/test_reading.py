@@ -149,18 +149,20 @@ def overlaps(boxes):
 
 
 class TestIds:
-    """Concept ids are long words: they wrap after an underscore, and are copied without a trace of it."""
+    """Concepts are headed by a title; their ids wrap after an underscore, and are copied without a trace of it."""
 
     @pytest.mark.parametrize("kind", ["row", "set", "concept"])
-    def test_a_heading_breaks_an_id_at_its_underscores_only(self, site, browser, kind):
+    def test_an_id_stands_by_the_title_and_breaks_at_its_underscores_only(self, site, browser, kind):
         with context_of(browser, width=360) as context, opened(context, site.http) as watched:
             watched.page.goto(site.http + site.kinds[kind])
             lines = watched.page.evaluate(
                 """() => {
-                  document.styleSheets[0].insertRule("h1 { font-size: 4.5rem !important; overflow-wrap: anywhere; }");
+                  const id = [...document.querySelectorAll("main code")].find((c) => c.textContent === "age_stance_0");
+                  const rule = "main code { display: block; width: 4.6em; font-size: 4.5rem !important; }";
+                  document.styleSheets[0].insertRule(rule);
                   const lines = [];
-                  const walker = document.createTreeWalker(document.querySelector("h1"), NodeFilter.SHOW_TEXT);
-                  for (let node; (node = walker.nextNode()) && !node.parentElement.closest(".vh, .which");) {
+                  const walker = document.createTreeWalker(id, NodeFilter.SHOW_TEXT);
+                  for (let node; (node = walker.nextNode());) {
                     for (let i = 0; i < node.length; i++) {
                       const range = document.createRange();
                       range.setStart(node, i); range.setEnd(node, i + 1);
@@ -173,12 +175,13 @@ class TestIds:
                 }"""
             )
             assert lines == ["age_", "stance_", "0"]
-            assert watched.page.locator("h1").inner_text().startswith("age_stance_0")
+            assert watched.page.locator("h1").inner_text().startswith("Stance 0")
+            assert "Stance 0" in watched.page.title()
 
     def test_the_way_to_a_row_leads_over_its_set(self, site, page):
         page.goto(site.http + site.kinds["row"])
         step = page.locator(".crumbs a").last
-        assert step.text_content() == "age_stance_0"
+        assert step.text_content() == "Stance 0"
         step.click()
         comes_to(page, lambda url: url == site.http + site.kinds["set"])
 
@@ -194,6 +197,59 @@ class TestAtAGlance:
             assert first.inner_text() in answer.locator("h4").inner_text()
             group = page.locator(f'[id="{line.locator("th a").get_attribute("href")[1:]}"]')
             assert group.locator("h3").inner_text() == line.locator("th").inner_text()
+
+
+class TestTwoGroups:
+    """Ticked groups stand alone, side by side: without a script, by keyboard, and no link of the page breaks."""
+
+    @pytest.fixture
+    def plain(self, site, browser):
+        with context_of(browser, scripts=False) as context, opened(context, site.file) as watched:
+            watched.page.goto(site.file + site.kinds["set"])
+            yield watched.page
+            assert watched.faults == []
+
+    @staticmethod
+    def shown(page, framing):
+        return [h3.inner_text() for h3 in page.locator(f"#{framing} .side h3").all() if h3.is_visible()]
+
+    def test_all_groups_show_until_some_are_ticked(self, plain):
+        every = plain.locator("#direct .glance tbody th").all_inner_texts()
+        assert self.shown(plain, "direct") == every
+        boxes = plain.locator("#direct .glance input")
+        for place in (0, 2):
+            boxes.nth(place).focus()
+            plain.keyboard.press("Space")
+        assert self.shown(plain, "direct") == [every[0], every[2]]
+        assert self.shown(plain, "professional") == every
+        boxes.nth(0).uncheck()
+        boxes.nth(2).uncheck()
+        assert self.shown(plain, "direct") == every
+
+    def test_two_of_them_share_the_width_and_stand_one_below_the_other_on_a_phone(self, plain):
+        boxes = plain.locator("#direct .glance input")
+        boxes.nth(1).check()
+        boxes.nth(2).check()
+        first, second = (plain.locator("#direct .side").nth(place) for place in (1, 2))
+        left, right = first.bounding_box(), second.bounding_box()
+        assert left["y"] == right["y"]
+        assert left["width"] + right["width"] > 0.9 * plain.locator("#direct .sides").bounding_box()["width"]
+        plain.set_viewport_size({"width": 360, "height": 740})
+        above, below = first.bounding_box(), second.bounding_box()
+        assert above["x"] == below["x"]
+        assert above["y"] + above["height"] <= below["y"]
+
+    def test_each_box_says_which_group_it_keeps(self, plain):
+        for line in plain.locator(".glance tbody tr").all():
+            assert line.get_by_role("checkbox").get_attribute("aria-label") == f"Only {line.locator('th').inner_text()}"
+
+    def test_a_link_to_an_answer_that_is_not_ticked_still_arrives(self, plain):
+        plain.locator("#direct .glance input").nth(0).check()
+        link = plain.locator("#direct .glance tbody tr").nth(2).locator(".labels a").first
+        answer = plain.locator(f'[id="{link.get_attribute("href")[1:]}"]')
+        assert not answer.is_visible()
+        link.click()
+        assert answer.is_visible()
 
 
 class TestKeyboard:
