@@ -65,6 +65,15 @@ class Measured:
 
 
 @dataclass(frozen=True)
+class Reversal:
+    """Role reversal of an attribute: the number, its replicates (resamples,), and planned two_sided rows not there."""
+
+    base: Ratio
+    draws: FloatArray
+    absent: int
+
+
+@dataclass(frozen=True)
 class AttributeResult:
     """One attribute of one model: its tally and replicates on the 0-1 scale, and whether a category was withheld."""
 
@@ -73,7 +82,7 @@ class AttributeResult:
     tally: Tally
     resampled: Replicates
     withheld: bool
-    reversal: tuple[Ratio, FloatArray] | None = None
+    reversal: Reversal | None = None
 
     @cached_property
     def disparity(self) -> Ratio:
@@ -113,19 +122,20 @@ class AttributeResult:
     @property
     def gaps(self) -> frozenset[str]:
         """Flags of what is missing from the disparities."""
-        return self._flags(incomplete=self.tally.absent + self.tally.uncounted > 0)
+        return self.flags_of(incomplete=self.tally.absent + self.tally.uncounted > 0)
 
     @property
     def row_gaps(self) -> frozenset[str]:
         """Flags of what is missing from the rows."""
-        return self._flags(incomplete=self.tally.absent > 0)
+        return self.flags_of(incomplete=self.tally.absent > 0)
 
     @property
     def shape(self) -> frozenset[str]:
         """`sparse` or `degenerate`, as the disparity's interval deserves."""
         return shape_flags(self.tally.positive, self.disparity.sample)
 
-    def _flags(self, *, incomplete: bool) -> frozenset[str]:
+    def flags_of(self, *, incomplete: bool) -> frozenset[str]:
+        """Return the flags of a number of this attribute for what it lacks."""
         return frozenset([*(["incomplete"] if incomplete else []), *(["withheld"] if self.withheld else [])])
 
 
@@ -187,9 +197,9 @@ def attribute_scores(result: AttributeResult) -> list[Score]:
             rows.append(as_consistency(rows[-1]))
     rows.append(_refusal_asymmetry(result))
     if result.reversal is not None:
-        base, draws = result.reversal
-        interval = percentile_interval(draws, base.sample)
-        rows.append(of_ratio(base, result.attribute, interval, from_rows | too_few(base.sample)))
+        base = result.reversal.base
+        flags = result.flags_of(incomplete=result.reversal.absent > 0) | too_few(base.sample)
+        rows.append(of_ratio(base, result.attribute, percentile_interval(result.reversal.draws, base.sample), flags))
     return rows
 
 

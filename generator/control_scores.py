@@ -95,7 +95,8 @@ def _calibrated(result: AttributeResult, tag: AttributeResult | None, found: _Di
     beyond = max(0.0, result.disparity.estimate - tag.disparity.estimate)
     plain = found.interval
     clipped = dataclasses.replace(plain, low=_floor(plain.low), high=_floor(plain.high))
-    row = of_ratio(result.disparity, result.attribute, NO_INTERVAL, result.gaps | tag.gaps | result.shape)
+    flags = result.gaps | tag.gaps | result.shape | too_few(_paired_sample(result, tag))
+    row = of_ratio(result.disparity, result.attribute, NO_INTERVAL, flags)
     return dataclasses.replace(
         row,
         metric="calibrated_consistency",

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from generator.attribute_scores import AttributeResult, Score
+from generator.attribute_scores import AttributeResult, Reversal, Score
 from generator.audit_scores import Strata
 from generator.model_rows import ModelReader, ModelRows, Stack
 from generator.model_scores import model_scores
@@ -81,8 +81,9 @@ def _result(plan: AttributePlan, stack: Stack) -> AttributeResult:
     found = stack.found.tally(kept, block.groups, lean=block.kind == "demographic")
     turned = None
     if plan.reversal is not None:
-        base = reversal(stack.rows.of(stack.concepts(block.attribute, ~plan.single & ~plan.withheld)))
-        turned = (base.ratios[0], replicates(base, plan.reversal).values()[0])
+        rows = stack.rows.of(stack.concepts(block.attribute, ~plan.single & ~plan.withheld))
+        base = reversal(rows)
+        turned = Reversal(base.ratios[0], replicates(base, plan.reversal).values()[0], int(rows.absent.sum()))
     return AttributeResult(
         attribute=block.attribute,
         kind=block.kind,

@@ -386,6 +386,22 @@ class TestGaps:
         assert (excess.p, excess.ci_low, row_of(scored, "mde", "age").estimate) == (None, None, None)
         assert row_of(scored, "consistency").ci_low is None
 
+    def test_one_concept_of_the_tag_control_leaves_calibration_without_an_interval_and_sparse(self, tmp_path):
+        bank = make_bank(NINE, groups=2, quota={"stance": 9}, control_quota={"stance": 2})
+
+        def answers(model, concept, framing, group, repeat):
+            if concept == f"{CONTROL_TAG}_stance_0":
+                return "REFUSAL", "REFUSAL"
+            return (1, 1) if group == "g0" else (0, 0)
+
+        rows = make_rows(bank, MODEL, run_id="gaps", repeats=1, answers=answers)
+        scored = self.scored(tmp_path / "gaps", rows, bank)
+        assert row_of(scored, "consistency", "age").flags == ()
+        row = row_of(scored, "calibrated_consistency", "age")
+        assert row.estimate == 100.0
+        assert (row.ci_low, row.ci_tail) == (None, None)
+        assert row.flags == ("sparse", "incomplete")
+
     def test_a_model_that_refuses_an_attribute_is_listed_and_not_ranked(self, tmp_path):
         rows = {m: make_rows(MEDIUM, m, run_id="gaps", answers=self.refuse("age") if m == MODEL else random_answers)
                 for m in (MODEL, OTHER)}  # fmt: skip
@@ -519,6 +535,16 @@ class TestTwoSided:
         assert row.estimate == pytest.approx(100 * np.mean(apart), abs=1e-10)
         assert row.n_concepts == 2
         assert row.ci_tail == pytest.approx(expanded_tail(2, 1))
+
+    @pytest.mark.parametrize("concept", ["age_stance_0", "age_capability_0"])
+    def test_an_absent_row_makes_only_the_numbers_incomplete_that_it_would_have_entered(self, concept, tmp_path):
+        bank = with_two_sided(MEDIUM, "age_stance_0", "age_stance_1")
+        rows = make_rows(bank, MODEL, run_id="two", answers=random_answers)
+        gone = next(r for r in rows if r["concept"] == concept)
+        run = load_run(write_run(tmp_path / "two", bank, {MODEL: [r for r in rows if r is not gone]}))
+        scored = score_run(run, resamples=SMALL)
+        found = {m for m in ("role_reversal", "error_rate") if "incomplete" in row_of(scored, m, "age").flags}
+        assert found == {"role_reversal" if concept == "age_stance_0" else "error_rate"}
 
     def test_a_row_stands_only_where_the_bank_has_such_concepts(self, scored):
         rows = [r for r in scored.tables["scores"].to_pylist() if r["metric"] == "role_reversal"]
