@@ -134,7 +134,9 @@ class NetworkLane:
         if error.unreachable:
             self._outcome.stop(f"{where}: {error.reason}: is it running, and is base_url in run.toml right?")
         elif self._health.failures >= FAILURES_IN_A_ROW:
-            self._outcome.stop(f"{where}: {self._health.failures:,} calls in a row failed, the last with: {error.reason}")
+            self._outcome.stop(
+                f"{where}: {self._health.failures:,} calls in a row failed, the last with: {error.reason}"
+            )
 
 
 def cost_of(answer: Answer, callee: Callee, reserved: int) -> int:

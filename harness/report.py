@@ -21,13 +21,6 @@ from harness.run_toml import RUN_TOML, check_pin, read_plan
 
 INTERRUPTED = 130
 
-cache_option = click.option(
-    "--cache",
-    type=click.Path(path_type=Path),
-    show_default=f"the one that the run used before, else {DEFAULT_CACHE}",
-    help="Paid answers.",
-)
-
 
 def chosen_cache(folder: Path, named: Path | None) -> Path:
     """Return the cache that a stage of a run uses; says so where it is another than before."""

@@ -75,6 +75,17 @@ class TestImports:
         assert "generator.schema.errors" in GRAPH["generator.schema.bank"]
 
 
+def test_an_option_of_several_commands_is_written_once():
+    found: dict[str, list[str]] = {}
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "click.option":
+                # The two programs share no code but the contract, so each has its own.
+                found.setdefault(f"{path.parts[len(ROOT.parts)]}: {ast.unparse(node)}", []).append(module_name(path))
+    assert {option: modules for option, modules in found.items() if len(modules) > 1} == {}
+    assert len(found) > 20
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=[module_name(p) for p in SOURCES])
 def test_module_says_what_it_is_for(path):
     assert ast.get_docstring(ast.parse(path.read_text())), f"{path.name} has no docstring"

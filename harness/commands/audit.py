@@ -27,13 +27,10 @@ from harness.audit import (
     sheet_csv,
 )
 from harness.audit_sheet import sheet_html
+from harness.options import runs_option
 from harness.receipts import replace_file
-from harness.run_toml import RUNS, run_folder
+from harness.run_toml import run_folder
 from harness.simulated_reviewer import reviewed
-
-_RUNS_DIR = click.option(
-    "--runs-dir", type=click.Path(path_type=Path), default=RUNS, show_default=True, help="Where runs live."
-)
 
 
 @click.group()
@@ -43,7 +40,7 @@ def command() -> None:
 
 @command.command("sample")
 @click.argument("run")
-@_RUNS_DIR
+@runs_option
 @click.option("--size", default=DEFAULT_SIZE, show_default=True, type=click.IntRange(min=LEAST_SIZE), help="Rows.")
 @click.option("--replace", is_flag=True, help="Draw again although labels were imported already; they go.")
 def sample(run: str, runs_dir: Path, size: int, replace: bool) -> None:
@@ -68,7 +65,7 @@ def sample(run: str, runs_dir: Path, size: int, replace: bool) -> None:
 @command.command("import")
 @click.argument("run")
 @click.argument("labels", type=click.Path(path_type=Path))
-@_RUNS_DIR
+@runs_option
 def import_(run: str, labels: Path, runs_dir: Path) -> None:
     """Check the reviewer's LABELS (CSV) against what was drawn for RUN, and keep them in its audit.csv."""
     folder = run_folder(run, runs_dir)
@@ -82,7 +79,7 @@ def import_(run: str, labels: Path, runs_dir: Path) -> None:
 @command.command("review")
 @click.argument("run")
 @click.argument("out", type=click.Path(path_type=Path))
-@_RUNS_DIR
+@runs_option
 def review(run: str, out: Path, runs_dir: Path) -> None:
     """Let the simulated reviewer fill in the sheet of a simulated RUN, and write its labels to OUT (CSV)."""
     folder = run_folder(run, runs_dir)

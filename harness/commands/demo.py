@@ -12,8 +12,9 @@ import click
 from generator.schema.errors import InputError
 from generator.schema.places import own_folder
 from harness.audit import AUDIT
-from harness.bank import BANK_DEFAULT, bank_folder, read_bank_folder
+from harness.bank import read_bank_folder
 from harness.demo import FULL, MARK, SMALL, run_toml
+from harness.options import bank_option, runs_option
 from harness.receipts import replace_file
 from harness.report import INTERRUPTED
 from harness.run_toml import RUN_TOML, RUNS
@@ -28,27 +29,14 @@ GRACE = 10.0  # seconds that an interrupted stage gets
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("dist"), show_default=True, help="Folder of the site."
 )
-@click.option(
-    "--runs-dir",
-    type=click.Path(path_type=Path),
-    default=RUNS,
-    show_default=True,
-    help="Where runs live: the runs folder of a content folder.",
-)
-@click.option(
-    "--bank",
-    "bank_path",
-    type=click.Path(path_type=Path),
-    default=bank_folder,
-    show_default=BANK_DEFAULT,
-    help="The bank.",
-)
+@runs_option
+@bank_option
 @click.option("--publish/--no-publish", default=True, help="Build the site at the end.")
 def command(small: bool, out: Path, runs_dir: Path, bank_path: Path, publish: bool) -> None:
     """Make a full simulated run and publish it: eval, judge, audit with the simulated reviewer, score, publish.
 
     Nothing leaves this machine, and no key is needed. The run's folder is written anew each time; twice gives the same
-    bytes.
+    bytes. The site is made from the content folder whose runs/ is --runs-dir.
     """
     if publish and runs_dir.name != RUNS.name:
         raise InputError(f"--runs-dir {runs_dir}: to publish from it, name it {RUNS.name}, or add --no-publish")

@@ -12,14 +12,14 @@ from typing import Any
 
 import click
 
-from harness.bank import BANK_DEFAULT, bank_folder, read_bank_folder
+from harness.bank import read_bank_folder
 from harness.budget import RUN_ACCOUNT, caps_of, dollars, picodollars
 from harness.evaluate import bank_prompts, chosen, response_calls
+from harness.options import bank_option, cache_option, forecast_option, runs_option, summary_option
 from harness.outcome import Outcome
 from harness.progress import stage_progress
 from harness.report import (
     INTERRUPTED,
-    cache_option,
     cache_words,
     chosen_cache,
     counts,
@@ -31,32 +31,25 @@ from harness.report import (
     stage_name,
     usd,
 )
-from harness.run_toml import RUNS, run_folder
+from harness.run_toml import run_folder
 from harness.session import Session, open_session
 
 
 @click.command("eval")
 @click.argument("run")
-@click.option("--runs-dir", type=click.Path(path_type=Path), default=RUNS, show_default=True, help="Where runs live.")
-@click.option(
-    "--bank",
-    "bank_path",
-    type=click.Path(path_type=Path),
-    default=bank_folder,
-    show_default=BANK_DEFAULT,
-    help="The working bank.",
-)
+@runs_option
+@bank_option
 @cache_option
 @click.option("--model", "models", multiple=True, help="Only this model; may be given several times.")
 @click.option("--concept", "concepts", multiple=True, help="Only this concept; may be given several times.")
-@click.option("--dry-run", is_flag=True, help="Say what eval and judge would cost, and ask nothing.")
+@forecast_option
 @click.option(
     "--settle-lost",
     type=click.FloatRange(min=0),
     metavar="USD",
     help="Book all calls whose cost is unknown (crash, broken connection) at what the vendor billed for them.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@summary_option
 def command(
     run: str, runs_dir: Path, bank_path: Path, cache: Path | None, models: tuple[str, ...], concepts: tuple[str, ...],
     dry_run: bool, settle_lost: float | None, as_json: bool,

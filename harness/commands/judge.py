@@ -11,13 +11,13 @@ from typing import Any
 
 import click
 
-from harness.bank import BANK_DEFAULT, bank_folder, read_bank_folder
+from harness.bank import read_bank_folder
 from harness.budget import RUN_ACCOUNT, caps_of, dollars
 from harness.judging import Judging, judge_session
+from harness.options import bank_option, cache_option, forecast_option, runs_option, summary_option
 from harness.progress import stage_progress
 from harness.report import (
     INTERRUPTED,
-    cache_option,
     cache_words,
     chosen_cache,
     counts,
@@ -28,25 +28,18 @@ from harness.report import (
     spent_line,
     stage_name,
 )
-from harness.run_toml import RUNS, run_folder
+from harness.run_toml import run_folder
 from harness.session import Session, open_session
 
 
 @click.command("judge")
 @click.argument("run")
-@click.option("--runs-dir", type=click.Path(path_type=Path), default=RUNS, show_default=True, help="Where runs live.")
-@click.option(
-    "--bank",
-    "bank_path",
-    type=click.Path(path_type=Path),
-    default=bank_folder,
-    show_default=BANK_DEFAULT,
-    help="The bank.",
-)
+@runs_option
+@bank_option
 @cache_option
 @click.option("--partial", is_flag=True, help="Judge the answers that are there; rows not asked yet are absent.")
-@click.option("--dry-run", is_flag=True, help="Say what eval and judge would cost, and ask nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@forecast_option
+@summary_option
 def command(
     run: str, runs_dir: Path, bank_path: Path, cache: Path | None, partial: bool, dry_run: bool, as_json: bool
 ) -> int:

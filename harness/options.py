@@ -1,0 +1,31 @@
+"""Options that several commands share, each written once (SPEC 7)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from harness.bank import BANK_DEFAULT, bank_folder
+from harness.cache import DEFAULT_CACHE
+from harness.run_toml import RUNS
+
+runs_option = click.option(
+    "--runs-dir", type=click.Path(path_type=Path), default=RUNS, show_default=True, help="Where runs live."
+)
+bank_option = click.option(
+    "--bank",
+    "bank_path",
+    type=click.Path(path_type=Path),
+    default=bank_folder,
+    show_default=BANK_DEFAULT,
+    help="The working bank.",
+)
+cache_option = click.option(
+    "--cache",
+    type=click.Path(path_type=Path),
+    show_default=f"the one that the run used before, else {DEFAULT_CACHE}",
+    help="Paid answers.",
+)
+forecast_option = click.option("--dry-run", is_flag=True, help="Say what eval and judge would cost, and ask nothing.")
+summary_option = click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
