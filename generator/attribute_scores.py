@@ -92,11 +92,13 @@ class AttributeResult:
     @cached_property
     def measured(self) -> Measured:
         """The intervals; the replicates themselves, some megabytes, are let go."""
-        values, tally = self.resampled.values(spare=1), self.tally
-        disparities, gaps = (values[tally.index(metric)].copy() for metric in ("disparity", "worst_gap"))
-        values[-1] = _spread_of(values[self.group_refusals])
-        samples = [*(r.sample for r in tally.ratios), tally.find("refusal_rate").sample]
-        *intervals, asymmetry = tail_intervals(values, samples)
+        values, places, tally = self.resampled.distinct(spare=1), self.resampled.places, self.tally
+        disparities, gaps = (values[places[tally.index(metric)]].copy() for metric in ("disparity", "worst_gap"))
+        values[-1] = _spread_of(values[[places[i] for i in self.group_refusals]])
+        samples = {place: ratio.sample for place, ratio in zip(places, tally.ratios, strict=True)}
+        samples[len(samples)] = tally.find("refusal_rate").sample
+        *found, asymmetry = tail_intervals(values, [samples[place] for place in range(len(values))])
+        intervals = [found[place] for place in places]
         return Measured(tuple(intervals), disparities, gaps, asymmetry)
 
     @property

@@ -83,7 +83,7 @@ def _result(plan: AttributePlan, stack: Stack) -> AttributeResult:
     if plan.reversal is not None:
         rows = stack.rows.of(stack.concepts(block.attribute, ~plan.single & ~plan.withheld))
         base = reversal(rows)
-        turned = Reversal(base.ratios[0], replicates(base, plan.reversal).values()[0], int(rows.absent.sum()))
+        turned = Reversal(base.ratios[0], replicates(base, plan.reversal).distinct()[0], int(rows.absent.sum()))
     return AttributeResult(
         attribute=block.attribute,
         kind=block.kind,

@@ -153,8 +153,9 @@ class TestTailEnds:
 
     VALUES = st.one_of(st.just(NAN), st.sampled_from([0.0, 0.25, 1.0]), st.floats(-1e-11, 1e-11), st.floats(-5, 5))
 
+    @pytest.mark.parametrize("few_ties", [False, True])
     @given(
-        st.tuples(st.integers(1, 4), st.integers(1, 60)).flatmap(
+        drawn=st.tuples(st.integers(1, 4), st.integers(1, 60)).flatmap(
             lambda shape: st.tuples(
                 hnp.arrays(np.float64, shape, elements=TestTailEnds.VALUES),
                 hnp.arrays(np.float64, shape[0], elements=st.one_of(st.just(NAN), st.floats(0, 0.5))),
@@ -162,9 +163,9 @@ class TestTailEnds:
         )
     )
     @settings(max_examples=300)
-    def test_equal_numpy(self, drawn):
+    def test_equal_numpy(self, drawn, few_ties):
         values, tails = drawn
-        ends = tail_ends(values.copy(), tails)
+        ends = tail_ends(values.copy(), tails, few_ties=few_ties)
         for row, tail, low, high, n in zip(values, tails, ends.low, ends.high, ends.kept, strict=True):
             kept = rounded(row[~np.isnan(row)])
             assert n == len(kept)
@@ -173,23 +174,25 @@ class TestTailEnds:
             else:
                 assert [low, high] == pytest.approx(np.quantile(kept, [tail, 1 - tail]), abs=1e-12)
 
+    @pytest.mark.parametrize("few_ties", [False, True])
     @pytest.mark.parametrize("tail", [0.0, 0.00855, 0.0137, 0.0229, 0.25, 0.5])
-    def test_equal_duckdb(self, tail):
+    def test_equal_duckdb(self, tail, few_ties):
         values = np.random.default_rng(5).random(997)
         query = "select quantile_cont(x, [?::double, ?::double]) from (select unnest(?) as x)"
         ((found,),) = duckdb.execute(query, [tail, 1 - tail, values.tolist()]).fetchall()
-        ends = tail_ends(values[None].copy(), np.array([tail]))
+        ends = tail_ends(values[None].copy(), np.array([tail]), few_ties=few_ties)
         assert [ends.low[0], ends.high[0]] == pytest.approx(found, abs=1e-12)
 
-    def test_rows_that_need_other_places_do_not_touch_each_other(self):
+    @pytest.mark.parametrize("few_ties", [False, True])
+    def test_rows_that_need_other_places_do_not_touch_each_other(self, few_ties):
         # Tails, gaps and ties in one array: rows alike are worked out together, and each is as it is alone.
         values = np.random.default_rng(7).normal(size=(6, 400))
         values[2, ::9] = np.nan
         values[4] = 0.5
         tails = np.array([0.02, 0.02, 0.02, 0.07, 0.02, 0.02])
-        ends = tail_ends(values.copy(), tails)
+        ends = tail_ends(values.copy(), tails, few_ties=few_ties)
         for i in range(len(values)):
-            alone = tail_ends(values[i : i + 1].copy(), tails[i : i + 1])
+            alone = tail_ends(values[i : i + 1].copy(), tails[i : i + 1], few_ties=few_ties)
             assert (ends.low[i], ends.high[i], ends.kept[i]) == (alone.low[0], alone.high[0], alone.kept[0])
 
 

@@ -202,19 +202,21 @@ class Ends:
     kept: IntArray
 
 
-def tail_ends(values: FloatArray, tails: FloatArray) -> Ends:
+def tail_ends(values: FloatArray, tails: FloatArray, *, few_ties: bool = False) -> Ends:
     """Return the type 7 quantiles at each row's tail and at 1 - tail, of values rounded to 12 decimals.
 
     values: (statistics, resamples), NaN = no value; left in another order. tails: (statistics,), NaN = no interval.
     Rounding keeps the order, so that rounding the four values that are used is the same as rounding all of them.
+    few_ties changes nothing but the time: half of it where hardly two values are equal, many times it where most are.
     """
     kept = _valued(values)
     none = np.isnan(tails) | (kept == 0)
     places = [(kept - 1) * np.where(none, 0.0, p) for p in (tails, 1 - tails)]
-    below = [np.floor(place) for place in places]
-    ends = []
-    for (low, high), place, whole in zip(_neighbors(values, kept, below), places, below, strict=True):
-        ends.append(np.where(none, np.nan, low + (place - whole) * (high - low) + 0.0))
+    below = np.floor(places)
+    whole = below.astype(np.intp)
+    index = np.stack([whole, np.minimum(whole + 1, np.maximum(kept - 1, 0))])
+    lower, following = rounded(_selected_at(values, index, kept) if few_ties else _sorted_at(values, index))
+    ends = np.where(none, np.nan, lower + (places - below) * (following - lower) + 0.0)
     return Ends(ends[0], ends[1], kept)
 
 
@@ -227,34 +229,31 @@ def _valued(values: FloatArray) -> IntArray:
     return kept
 
 
-def _neighbors(values: FloatArray, kept: IntArray, below: Sequence[FloatArray]) -> list[tuple[FloatArray, FloatArray]]:
-    """Return of each row the values, rounded, at two places of its order, each with the next one."""
-    found = np.empty((4, len(values)))
-    keys = zip(kept.tolist(), *(b.astype(np.intp).tolist() for b in below), strict=True)
+def _sorted_at(values: FloatArray, index: IntArray) -> FloatArray:
+    """Return the values at places of each row's order: index (two neighbors, two ends, rows)."""
+    values.sort(axis=-1)  # NaN last
+    return np.asarray(values[np.arange(len(values)), index])
+
+
+def _selected_at(values: FloatArray, index: IntArray, kept: IntArray) -> FloatArray:
+    """Return the same by selection, which puts the two ends in order and not what lies between them."""
+    found = np.empty(index.shape)
     start = 0
-    for (n, low, high), rows in itertools.groupby(keys):
+    keys = zip(*index.reshape(4, -1).tolist(), kept.tolist(), strict=True)
+    for (low, high, second, last, n), rows in itertools.groupby(keys):
         part = slice(start, start + len(list(rows)))
-        found[:, part] = _ordered_at(values[part], max(n, 1), low, high)
         start = part.stop
-    found = rounded(found)
-    return [(found[0], found[1]), (found[2], found[3])]
-
-
-def _ordered_at(values: FloatArray, n: int, low: int, high: int) -> FloatArray:
-    """Return the values at places low, low + 1, high, high + 1 of each row's order, the last of n for one beyond it.
-
-    The order of two far ends takes half the time of the order of all.
-    """
-    places = (low, min(low + 1, n - 1), high, min(high + 1, n - 1))
-    if n < values.shape[-1] or places[2] <= places[1] or places[3] == places[2]:
-        return np.sort(values, axis=-1)[:, places].T  # NaN last
-    values.partition(low + 1, axis=-1)
-    rest = values[:, low + 2 :]
-    middle = high - low - 2
-    rest.partition(middle, axis=-1)
-    return np.stack(
-        [values[:, : low + 1].max(axis=-1), values[:, low + 1], rest[:, middle], rest[:, middle + 1 :].min(axis=-1)]
-    )
+        block = values[part]
+        if not low < second < high < last or n < block.shape[-1]:
+            found[..., part] = _sorted_at(block, index[..., part])
+            continue
+        block.partition(second, axis=-1)
+        rest = block[:, second + 1 :]
+        middle = high - second - 1
+        rest.partition(middle, axis=-1)
+        found[0, :, part] = block[:, :second].max(axis=-1), rest[:, middle]
+        found[1, :, part] = block[:, second], rest[:, middle + 1 :].min(axis=-1)
+    return found
 
 
 def percentile_intervals(replicates: FloatArray, samples: Sequence[Sample]) -> list[Interval]:

@@ -6,7 +6,7 @@ concept without a value has numerator and denominator 0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -79,26 +79,27 @@ class Tally(Parts):
 
 @dataclass(frozen=True)
 class Replicates:
-    """The resampled ratios of a tally: each distinct sum once, and which of them are a ratio's two.
+    """The resampled ratios of a tally, each distinct sum and each distinct ratio once: half of all ratios are alike.
 
-    sums: (distinct, resamples). over, under: (ratios,) places in `sums` of numerators and denominators. Most ratios
-    share a denominator, and rates that are zero share a numerator.
+    sums: (distinct sums, resamples). over, under: (distinct ratios,) places in `sums` of numerators and denominators.
+    places: (ratios,) which of the distinct ratios each ratio is. Rates that are zero are all one, for example.
     """
 
     sums: FloatArray
     over: tuple[int, ...]
     under: tuple[int, ...]
+    places: tuple[int, ...]
 
-    def numerator(self, place: int) -> FloatArray:
+    def numerator(self, ratio: int) -> FloatArray:
         """Return the resampled numerator of a ratio: (resamples,)."""
-        return np.asarray(self.sums[self.over[place]])
+        return np.asarray(self.sums[self.over[self.places[ratio]]])
 
-    def denominator(self, place: int) -> FloatArray:
+    def denominator(self, ratio: int) -> FloatArray:
         """Return the resampled denominator of a ratio: (resamples,)."""
-        return np.asarray(self.sums[self.under[place]])
+        return np.asarray(self.sums[self.under[self.places[ratio]]])
 
-    def values(self, *, spare: int = 0) -> FloatArray:
-        """Return numerator / denominator: a new array (ratios + spare rows, resamples), NaN = no value."""
+    def distinct(self, *, spare: int = 0) -> FloatArray:
+        """Return numerator / denominator: a new array (distinct ratios + spare rows, resamples), NaN = no value."""
         found = np.empty((len(self.over) + spare, self.sums.shape[1]))
         with np.errstate(invalid="ignore"):
             for over, under, row in zip(self.over, self.under, found, strict=not spare):
@@ -109,11 +110,23 @@ class Replicates:
 def replicates(parts: Parts, resamples: Resamples) -> Replicates:
     """Resample ratios of an attribute's concepts."""
     rows = np.concatenate([parts.numerators, parts.denominators])
-    first: dict[bytes, int] = {}
-    places = [first.setdefault(row.tobytes(), len(first)) for row in rows]
-    distinct = np.unique(places, return_index=True)[1]
+    first, sums = _once([row.tobytes() for row in rows])
     n = len(parts.ratios)
-    return Replicates(resamples.sums(rows[distinct]), tuple(places[:n]), tuple(places[n:]))
+    pairs = list(zip(sums[:n], sums[n:], strict=True))
+    alike, places = _once(pairs)
+    over, under = zip(*(pairs[i] for i in alike), strict=True) if alike else ((), ())
+    return Replicates(resamples.sums(rows[first]), over, under, tuple(places))
+
+
+def _once(items: Sequence[Hashable]) -> tuple[list[int], list[int]]:
+    """Return where each distinct item stands first, and the place of every item among the distinct ones."""
+    known: dict[Hashable, int] = {}
+    places = [known.setdefault(item, len(known)) for item in items]
+    first = [-1] * len(known)
+    for i, place in enumerate(places):
+        if first[place] < 0:
+            first[place] = i
+    return first, places
 
 
 @dataclass(frozen=True)

@@ -167,7 +167,7 @@ def _against(model: Ranked, others: Sequence[Ranked], tails: FloatArray) -> _Cou
             np.array([np.count_nonzero(np.less(row, edge, out=mask)) for row in differences])
             for edge in (LEAST_ZERO, LEAST_POSITIVE)
         )
-        ends = tail_ends(differences, tails[part])
+        ends = tail_ends(differences, tails[part], few_ties=True)
         found.low[part], found.high[part], found.kept[part] = ends.low, ends.high, ends.kept
         found.at_most[part], found.at_least[part] = at_most, ends.kept - negative
     return found
