@@ -6,13 +6,14 @@ import json
 import re
 
 from generator import paths
+from generator.notices import mark_of
 from generator.site import Edition
 
 
 def title(edition: Edition) -> str:
-    """Return the data set's title; a simulated run says so in it."""
-    manifest = edition.run.manifest
-    return f"{edition.site.title}: run {manifest.run_id}{' (simulated)' if manifest.simulated else ''}"
+    """Return the data set's title; a simulated run and a preview say so in it."""
+    mark = mark_of(edition)
+    return f"{edition.site.title}: run {edition.run_id}{f' ({mark})' if mark else ''}"
 
 
 def address(edition: Edition) -> str | None:

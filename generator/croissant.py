@@ -11,6 +11,8 @@ import pyarrow as pa
 
 from generator import citation
 from generator.datafiles import DataFile
+from generator.datapackage import field_type
+from generator.dataset_words import description, keywords, times
 from generator.schema.columns import MASK_SPANS, VOTE_FIELDS, VOTES, Column
 from generator.site import Edition
 
@@ -66,6 +68,8 @@ ENCODINGS = {
     "bib": "text/x-bibtex",
 }
 RECORD_TABLES = ("scores", "receipts")
+# By the type that Table Schema has for it.
+DATA_TYPES = {"number": "sc:Float", "integer": "sc:Integer", "boolean": "sc:Boolean", "string": "sc:Text"}
 
 
 def descriptor(edition: Edition, files: Sequence[DataFile]) -> bytes:
@@ -98,34 +102,13 @@ def descriptor(edition: Edition, files: Sequence[DataFile]) -> bytes:
     return (json.dumps(described, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def description(edition: Edition) -> str:
-    """Return one paragraph on the data set, with the word simulated where it applies."""
-    manifest = edition.run.manifest
-    text = (
-        f"Answers of {len(manifest.models)} language models to paired prompts in which only one group term changes, "
-        f"the judges' votes on every answer, and the scores computed from them. Run {manifest.run_id} of "
-        f"{manifest.date}, prompt bank {manifest.bank_version} ({manifest.bank_sha256})."
-    )
-    if manifest.simulated:
-        text += " Simulated: no real model was asked; answers and votes come from programs with planted biases."
-    if edition.standing.state == "preview":
-        text += " Preview, not a publication: " + " ".join(edition.standing.reasons)
-    return text
-
-
-def keywords(edition: Edition) -> list[str]:
-    """Return the keywords of the data set."""
-    words = ["large language models", "bias", "counterfactual evaluation", "benchmark", "consistency"]
-    return [*words, "simulated"] if edition.simulated else words
-
-
 def responsible_ai(edition: Edition) -> dict[str, Any]:
     """Return the Croissant RAI fields, facts of the run taken from its manifest and standing."""
     manifest = edition.run.manifest
     judges = [*manifest.judges.primary, manifest.judges.tiebreak]
     source = "simulated programs" if manifest.simulated else "the models' endpoints"
     return {
-        "rai:dataCollection": f"Each prompt was sent {manifest.repeats} times to {source}; every reply is kept.",
+        "rai:dataCollection": f"Each prompt was sent {times(edition)} to {source}; every reply is kept.",
         "rai:dataCollectionType": ["Simulated answers" if manifest.simulated else "Answers of language models"],
         "rai:dataCollectionMissingData": (
             "A call that failed for good is a row with status error and a null response; refused and contested rows "
@@ -197,13 +180,13 @@ def _field(record_set: str, file: str, column: Column) -> dict[str, Any]:
     }
     nested = _nested(column)
     if not nested:
-        return {**field, "dataType": _data_type(column.type), "source": _source(file, column.name)}
+        return {**field, "dataType": DATA_TYPES[field_type(column.type)], "source": _source(file, column.name)}
     # A list of structs: each subfield takes its own key out of every item of the list.
     subs = []
     for name, kind, text in nested:
         sub = {"@type": "cr:Field", "@id": f"{field['@id']}/{name}", "name": name, "description": text}
         source = {**_source(file, column.name), "transform": {"jsonPath": f"$.{name}"}}
-        subs.append({**sub, "dataType": _data_type(kind), "source": source})
+        subs.append({**sub, "dataType": DATA_TYPES[field_type(kind)], "source": source})
     return {**field, "isArray": True, "arrayShape": "-1", "subField": subs}
 
 
@@ -218,11 +201,3 @@ def _nested(column: Column) -> list[tuple[str, pa.DataType, str]]:
 
 def _source(file: str, column: str) -> dict[str, Any]:
     return {"fileObject": {"@id": file}, "extract": {"column": column}}
-
-
-def _data_type(kind: pa.DataType) -> str:
-    if pa.types.is_floating(kind):
-        return "sc:Float"
-    if pa.types.is_integer(kind):
-        return "sc:Integer"
-    return "sc:Boolean" if pa.types.is_boolean(kind) else "sc:Text"

@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from generator import citation, croissant, paths
 from generator.datafiles import DataFile
+from generator.dataset_words import description, keywords
 from generator.dictionary import OTHER_TABLES, TABLE_NOTES
 from generator.render import frame, render_page
 from generator.site import Edition
@@ -136,14 +137,14 @@ def schema_org(edition: Edition, files: Sequence[DataFile]) -> dict[str, Any]:
         "@context": "https://schema.org/",
         "@type": "Dataset",
         "name": citation.title(edition),
-        "description": croissant.description(edition),
+        "description": description(edition),
         "identifier": f"sha256:{manifest.bank_sha256}:{manifest.run_id}",
         "version": manifest.bank_version,
         "datePublished": manifest.date,
         "inLanguage": "en",
         "isAccessibleForFree": True,
         "license": edition.site.data_licence.url,
-        "keywords": croissant.keywords(edition),
+        "keywords": keywords(edition),
         "creator": {"@type": "Organization", "name": edition.site.publisher},
         "measurementTechnique": "paired prompts, two judges and a tiebreak, bootstrap over concepts",
         "variableMeasured": ["consistency", "disparity", "worst gap", "refusal asymmetry", "lean"],

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from generator import citation
 from generator.datafiles import DataFile
+from generator.dataset_words import description, keywords
 from generator.schema.columns import Column
 from generator.site import Edition
 
@@ -22,12 +23,12 @@ def descriptor(edition: Edition, files: Sequence[DataFile]) -> bytes:
         "profile": "tabular-data-package",
         "name": f"aibiasbench-{manifest.run_id}",
         "title": citation.title(edition),
-        "description": "Scores and receipts of one run; the Parquet files beside these are canonical.",
+        "description": f"{description(edition)} The Parquet files beside these are canonical.",
         "version": manifest.bank_version,
         "created": f"{manifest.date}T00:00:00Z",
         "licenses": [{"title": licence.name, "path": licence.url}],
         "contributors": [{"title": edition.site.publisher, "role": "publisher"}],
-        "keywords": ["language models", "bias", "simulated"] if manifest.simulated else ["language models", "bias"],
+        "keywords": keywords(edition),
         "simulated": manifest.simulated,
         "resources": [_resource(file) for file in files if file.ending == "csv"],
     }

@@ -73,7 +73,9 @@ class TestCroissant:
 
     def test_a_simulated_run_says_so(self, dataset):
         assert "simulated" in dataset.metadata.keywords
-        assert "Simulated: no real model was asked" in str(dataset.metadata.description)
+        description = str(dataset.metadata.description)
+        assert description.startswith("96 answers of 2 simulated models to prompts")
+        assert "Simulated: no real model was asked" in description
 
     def test_every_score_is_a_record(self, dataset, data):
         expected = pq.read_table(data / "scores.parquet").to_pylist()
