@@ -14,8 +14,8 @@ def description(edition: Edition) -> str:
     models = plural(len(manifest.models), "simulated model" if manifest.simulated else "language model")
     text = (
         f"{answers} of {models} to prompts that come in matched sets, alike but for one group term, "
-        f"each asked {times(edition)}; the votes of a panel of judges that did not see the group; and the scores computed "
-        f"from them. Run {manifest.run_id} of {manifest.date}, prompt bank {manifest.bank_version} "
+        f"each asked {times(edition)}; the votes of a panel of judges that did not see the group; and the scores "
+        f"computed from them. Run {manifest.run_id} of {manifest.date}, prompt bank {manifest.bank_version} "
         f"(SHA-256 {manifest.bank_sha256})."
     )
     return " ".join((text, *_marks(edition)))
