@@ -10,8 +10,10 @@ import pyarrow as pa
 from generator import paths
 from generator.csv_text import csv_columns
 from generator.datafiles import DataFile
+from generator.pages_run import reviewer
 from generator.render import frame, render_page
 from generator.schema.columns import MASK_SPANS, RECEIPT_COLUMNS, VOTE_FIELDS, VOTES, Column
+from generator.schema.score_rows import ROW_KINDS
 from generator.schema.tables import TABLES
 from generator.site import Edition
 
@@ -22,8 +24,8 @@ TABLE_NOTES = {
     "agreement": "Agreement of the primary judges by rubric and by vendor of the subjects, and the gate.",
     "tiers": "Rank and tier of each model by overall consistency.",
     "comparisons": "Paired difference in overall consistency for every two models.",
-    "human_audit": "Rows that a person labeled blind, beside the panel's label.",
-    "audit_summary": "Agreement of the panel with that person, by rubric and over all.",
+    "human_audit": "Rows that a reviewer labeled blind, beside the panel's label.",
+    "audit_summary": "Agreement of the panel with that reviewer, by rubric and over all.",
 }
 # Tables that `TABLES` does not hold: their columns come from elsewhere.
 OTHER_TABLES = {
@@ -44,6 +46,12 @@ FILE_NOTES = {
     "croissant.json": "Croissant 1.1 metadata with responsible-AI fields, for the receipts and the scores.",
     "manifest.json": "This publication: the run's manifest, gate, audit, mean band, and the SHA-256 of every file.",
     "SHA256SUMS": "The same hashes, for sha256sum -c.",
+}
+# What a run with an audit says of who labeled its sample.
+REVIEWERS = {
+    "human": "In this run the reviewer was a person.",
+    "simulated": "In this run the reviewer was a program.",
+    "": "The files of this run do not say whether the reviewer was a person or a program.",
 }
 
 
@@ -127,6 +135,8 @@ def render_dictionary(edition: Edition, files: Sequence[DataFile]) -> bytes:
         context,
         tables=table_notes(files),
         votes=column_notes(VOTE_FIELDS),
+        row_kinds=ROW_KINDS,
+        reviewer=REVIEWERS[reviewer(edition.run.folder)] if edition.scored.coverage else "",
         others=tuple(FILE_NOTES.items()),
         split=tuple(f for f in files if f.part),
     )

@@ -151,7 +151,7 @@ class TestDataPackage:
     def test_units_and_null_meanings_are_said(self, data):
         resources = json.loads((data / "datapackage.json").read_text())["resources"]
         fields = {f["name"]: f for f in next(r for r in resources if r["name"] == "scores")["schema"]["fields"]}
-        assert fields["estimate"]["unit"] == "0-100 points or %"
+        assert fields["estimate"]["unit"] == "points, or % for rates"
         assert fields["p"]["null"] == "not an excess row, or no p"
 
     def test_types_of_the_table_schema(self):

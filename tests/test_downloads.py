@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from markupsafe import escape
 
 from generator.csv_text import csv_bytes
 from generator.data_page import render_data_page, script_json
@@ -29,6 +30,7 @@ from generator.redactions import Redaction, Redactions, read_redactions
 from generator.schema.canonical import sha256_hex
 from generator.schema.columns import RECEIPT_COLUMNS, RECEIPT_SCHEMA, Column
 from generator.schema.errors import InputError
+from generator.schema.score_rows import ROW_KINDS
 from generator.schema.tables import TABLES
 from generator.stats.bootstrap import concept_counts
 from tests.editions import SITE, make_edition, small_bank, write_data
@@ -114,7 +116,7 @@ class TestWriteDownloads:
             metadata = pq.read_schema(path).metadata
             assert metadata[b"simulated"] == b"true", path.name
         scores = pq.read_schema(data / "scores.parquet")
-        assert scores.field("estimate").metadata[b"unit"] == b"0-100 points or %"
+        assert scores.field("estimate").metadata[b"unit"] == b"points, or % for rates"
         described = json.loads(scores.metadata[b"columns"])
         assert [c["name"] for c in described] == scores.names
         assert scores.metadata[b"licence"] == SITE.data_licence.url.encode()
@@ -447,6 +449,14 @@ class TestDictionary:
                 assert (
                     html.escape(column.description, quote=False).replace('"', "&#34;").replace("'", "&#39;") in section
                 )
+
+    def test_it_says_which_rows_scores_holds_and_what_their_counts_count(self, data):
+        table = (data / "DATA_DICTIONARY.html").read_text().partition('id="score-rows"')[2].partition("</table>")[0]
+        assert table.count("<tr>") == 1 + len(ROW_KINDS)
+        for kind in ROW_KINDS:
+            assert f"<td>{kind.scope}</td>" in table
+            for words in (*kind.metrics, kind.concepts, kind.cells, kind.rows, kind.null):
+                assert str(escape(words)) in table
 
     def test_it_says_how_to_take_the_guard_off(self, data):
         assert "remove one leading <code>'</code>" in (data / "DATA_DICTIONARY.html").read_text()

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from generator import paths
+from generator.dictionary import REVIEWERS, render_dictionary
 from generator.pages_run import declared, render_audit, render_judging, render_run, reviewer
 from generator.standing import Standing
 from generator.stats.evidence import FLAGGED_AT, SUGGESTIVE_AT
@@ -114,6 +115,12 @@ class TestReviewer:
         text = read(render_audit(View(there), paths.run_page(RUN, "audit"))).text
         assert words in text
         assert "may be a program" not in text
+        assert REVIEWERS[who] in read(render_dictionary(there, [])).text
+
+    def test_a_run_without_an_audit_has_no_reviewer_to_name(self, edition):
+        scored = dataclasses.replace(edition.scored, coverage=None)
+        text = read(render_dictionary(dataclasses.replace(edition, scored=scored), [])).text
+        assert [words for words in REVIEWERS.values() if words in text] == []
 
     def test_a_record_that_cannot_be_read_names_nobody(self, tmp_path):
         (tmp_path / "audit").mkdir()

@@ -54,20 +54,33 @@ def _interval(unit: str, null: str, prefix: str = "") -> tuple[Column, Column]:
     )
 
 
+_SHARE, _KAPPA = "0-1", "-1 to 1"
+_NO_PAIR = "no on-scale pair"
+# name: (what it is, unit, when it is null); `_agreement_numbers` adds the interval of each.
+_AGREEMENT_NUMBERS = {
+    "kappa": (
+        "Linear-weighted Cohen's kappa over on-scale pairs.",
+        _KAPPA,
+        "no on-scale pair, or all their votes are one label",
+    ),
+    "p_observed": ("Share of on-scale pairs that are equal.", _SHARE, _NO_PAIR),
+    "pabak": ("2 p_observed - 1.", _KAPPA, _NO_PAIR),
+    "ac1": ("Gwet's AC1, unweighted, over on-scale pairs.", _KAPPA, _NO_PAIR),
+    "minority_agreement": (
+        "Specific agreement on the labels other than the modal one.",
+        _SHARE,
+        "no on-scale pair has another label than the modal one",
+    ),
+    "raw_agreement": ("Share of all pairs that are equal, REFUSAL a label.", _SHARE, "no pair"),
+    "refusal_agreement": ("Share of all pairs in which both or neither say REFUSAL.", _SHARE, "no pair"),
+}
+
+
 def _agreement_numbers() -> tuple[Column, ...]:
-    numbers = {
-        "kappa": "Linear-weighted Cohen's kappa over on-scale pairs.",
-        "p_observed": "Share of on-scale pairs that are equal.",
-        "pabak": "2 p_observed - 1.",
-        "ac1": "Gwet's AC1, unweighted.",
-        "minority_agreement": "Specific agreement on the labels other than the modal one.",
-        "raw_agreement": "Share of all pairs that are equal, REFUSAL a label.",
-        "refusal_agreement": "Share of all pairs in which both or neither say REFUSAL.",
-    }
     columns: list[Column] = []
-    for name, text in numbers.items():
-        columns.append(Column(name, _REAL, text, "-1 to 1", "undefined: too few pairs or one label only"))
-        columns.extend(_interval("-1 to 1", "no interval", f"{name}_"))
+    for name, (text, unit, null) in _AGREEMENT_NUMBERS.items():
+        columns.append(Column(name, _REAL, text, unit, null))
+        columns.extend(_interval(unit, "fewer than two concepts with a pair, or no value", f"{name}_"))
     return tuple(columns)
 
 
@@ -77,17 +90,28 @@ SCORES = (
     Column("metric", _TEXT, "What is measured: " + ", ".join(METRICS) + ".", raw=True),
     Column("attribute", _TEXT, "Attribute, or overall.", raw=True),
     Column("group", _TEXT, "Group, for lean and refusal_rate.", null="not about one group", raw=True),
-    Column("estimate", _REAL, "The number.", "0-100 points or %", "no value could be computed"),
-    *_interval("0-100 points or %", "no interval"),
+    Column(
+        "estimate",
+        _REAL,
+        "The number. Only lean, excess and crossfit_disparity can be negative; mde can pass 100.",
+        "points, or % for rates",
+        "no value; the table of rows says when",
+    ),
+    *_interval("points, or % for rates", "fewer than two concepts, or no value; mde has none"),
     Column("ci_tail", _REAL, "Tail probability of the expanded percentile interval.", "0-0.5", "no interval"),
-    Column("n_concepts", _INT, "Concepts that entered.", "concepts"),
+    Column("n_concepts", _INT, "Concepts that entered; the table of rows says which.", "concepts"),
     Column(
         "n_cells",
         _INT,
         "Cells that entered: (concept, framing), for instability (concept, framing, group).",
         "cells",
     ),
-    Column("n_rows", _INT, "A rate's denominator, or the scored rows behind a mean.", "rows"),
+    Column(
+        "n_rows",
+        _INT,
+        "A rate's denominator, or the scored rows behind a mean; for verdict_mismatch_rate votes.",
+        "rows",
+    ),
     Column("p", _REAL, "One-sided p of the excess.", "0-1", "not an excess row, or no p"),
     Column(
         "p_adjusted",
@@ -96,7 +120,7 @@ SCORES = (
         "0-1",
         "not an excess row, or no p",
     ),
-    Column("evidence", _TEXT, "flagged, suggestive or unresolved.", null="not an excess row, or no tier"),
+    Column("evidence", _TEXT, "flagged, suggestive or unresolved.", null="not an excess row, or no excess"),
     Column("flag", _TEXT, "Any of " + ", ".join(FLAGS) + ", joined by ;", null="none"),
     *_PROVENANCE,
 )
@@ -125,15 +149,20 @@ AGREEMENT = (
     Column("n_pairs", _INT, "Rows with two valid primary votes.", "rows"),
     Column("n_on_scale", _INT, "Of those, rows where neither vote is REFUSAL.", "rows"),
     *_agreement_numbers(),
-    Column("modal_label", _TEXT, "Most frequent label of the pooled votes.", null="no on-scale pair"),
-    Column("modal_prevalence", _REAL, "Its share of the pooled votes.", "0-1", "no on-scale pair"),
+    Column("modal_label", _TEXT, "Most frequent label of the pooled on-scale votes.", null=_NO_PAIR),
+    Column("modal_prevalence", _REAL, "Its share of the pooled on-scale votes; no interval.", _SHARE, _NO_PAIR),
     Column("gate", _TEXT, "kappa, pabak, fail or insufficient.", null="a vendor's row"),
-    Column("warning", _TEXT, "What a pass does not show.", null="none"),
+    Column(
+        "warning",
+        _TEXT,
+        "One fixed sentence where a pass rests on PABAK and the interval of kappa does not lie above 0.",
+        null="no such pass, or a vendor's row",
+    ),
     *_PROVENANCE,
 )
 TIERS = (
     _RUN, _MODEL,
-    Column("rank", _INT, "Raw rank by overall consistency.", "from 1", "not ranked"),
+    Column("rank", _INT, "Raw rank by overall consistency; models that have none stand last.", "from 1", "not ranked"),
     Column("tier", _INT, "Tier.", "from 1", "not ranked"),
     Column("founder", _TEXT, "First model of the tier.", null="not ranked", raw=True),
     Column("estimate", _REAL, "Overall consistency.", "0-100", "an attribute is missing"),
@@ -154,7 +183,7 @@ HUMAN_AUDIT = (
     Column("receipt_id", _TEXT, "Receipt that was audited.", raw=True),
     Column("rubric", _TEXT, "Rubric.", raw=True),
     Column("final_label", _TEXT, "The panel's final label."),
-    Column("human_label", _TEXT, "The reviewer's label, or a score 0-100."),
+    Column("human_label", _TEXT, "The label of the reviewer, or a score 0-100; of a program where the run says so."),
     Column("agrees", _BOOL, "Whether they agree; scores within 10 points."),
     *_PROVENANCE,
 )

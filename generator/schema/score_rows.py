@@ -1,0 +1,146 @@
+"""Which rows the published table `scores` holds and what their counts count (SPEC 6): metric by metric.
+
+The data dictionary shows this; `tests/test_score_rows.py` holds it against scored runs, row by row and count by count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Place = Literal["demographic", "control", "overall", "*"]
+
+
+@dataclass(frozen=True)
+class RowKind:
+    """The rows of some metrics.
+
+    places: which values of `attribute` they have: demographic ones, controls, `overall`; `*` = `overall`, of model `*`.
+    by_group, whole: whether there is a row for each group, and one with group null. concepts, cells, rows: what
+    `n_concepts`, `n_cells` and `n_rows` count. null: when there is no estimate.
+    """
+
+    metrics: tuple[str, ...]
+    places: tuple[Place, ...]
+    concepts: str
+    cells: str
+    rows: str
+    null: str
+    by_group: bool = False
+    whole: bool = True
+    where: str = ""
+
+    @property
+    def scope(self) -> str:
+        """The rows in words, as the dictionary lists them."""
+        words = {
+            ("demographic", "control", "overall"): "each attribute; overall",
+            ("demographic", "control"): "each attribute",
+            ("demographic",): "each demographic attribute",
+            ("overall", "*"): "overall; overall of model *",
+        }[self.places]
+        groups = "each group of " if not self.whole else ""
+        also = "; each group of each attribute" if self.whole and self.by_group else ""
+        return f"{groups}{words}{also}{self.where}"
+
+
+_EVERYWHERE: tuple[Place, ...] = ("demographic", "control", "overall")
+_ATTRIBUTES: tuple[Place, ...] = ("demographic", "control")
+_DENOMINATOR = ("with such a row", "(concept, framing) with such a row")
+
+ROW_KINDS = (
+    RowKind(
+        ("disparity", "consistency", "worst_gap"),
+        _EVERYWHERE,
+        "with a counting (concept, framing)",
+        "counting (concept, framing)",
+        "scored rows of those",
+        "no counting (concept, framing)",
+    ),
+    RowKind(
+        ("crossfit_disparity",),
+        _ATTRIBUTES,
+        "with a value",
+        "(concept, framing) in which two groups or more have two scored repeats or more each",
+        "scored rows of those groups there",
+        "no repeat can be left out",
+    ),
+    RowKind(
+        ("lean",),
+        ("demographic",),
+        "with a counting (concept, framing) in which the group has a value",
+        "those (concept, framing)",
+        "scored rows of the group there",
+        "no such (concept, framing)",
+        by_group=True,
+        whole=False,
+    ),
+    RowKind(
+        ("refusal_rate",),
+        _EVERYWHERE,
+        *_DENOMINATOR,
+        "scored and refused rows, of the group where there is one",
+        "no such row",
+        by_group=True,
+    ),
+    RowKind(
+        ("refusal_asymmetry",),
+        _ATTRIBUTES,
+        *_DENOMINATOR,
+        "scored and refused rows",
+        "fewer than two groups have such a row",
+    ),
+    RowKind(("filter_refusal_rate",), _EVERYWHERE, *_DENOMINATOR, "scored and refused rows", "no such row"),
+    RowKind(("contested_rate",), _EVERYWHERE, *_DENOMINATOR, "scored, refused and contested rows", "no such row"),
+    RowKind(("error_rate",), _EVERYWHERE, *_DENOMINATOR, "planned rows, absent ones too", "no planned row"),
+    RowKind(("truncated_rate", "mask_leakage"), _EVERYWHERE, *_DENOMINATOR, "rows with an answer", "no such row"),
+    RowKind(
+        ("verdict_mismatch_rate",),
+        _EVERYWHERE,
+        "with such a vote",
+        "(concept, framing) with such a vote",
+        "votes, not rows: primary votes whose verdict_matches_prose is true or false",
+        "no such vote",
+    ),
+    RowKind(
+        ("instability",),
+        _EVERYWHERE,
+        "with such a cell",
+        "(concept, framing, group) with two scored repeats or more",
+        "scored rows of those",
+        "no such cell",
+    ),
+    RowKind(
+        ("band_low", "band_high"),
+        ("overall", "*"),
+        "those of the disparity of the control at that end; of model *, the fewest among its models",
+        "the same; of model *, 0",
+        "the same; of model *, 0",
+        "a control has no value: all counts are 0, and there is no row of model * if no model has both",
+    ),
+    RowKind(
+        ("calibrated_consistency",),
+        ("demographic",),
+        "those of the attribute's own disparity",
+        "the same",
+        "the same",
+        "the attribute or the tag control has no disparity",
+    ),
+    RowKind(
+        ("excess", "mde"),
+        ("demographic",),
+        "those of the attribute's own disparity",
+        "the same",
+        "the same",
+        "the attribute or a control has no disparity; for mde also, attribute or edge has a single concept",
+    ),
+    RowKind(
+        ("role_reversal",),
+        _ATTRIBUTES,
+        "two-sided ones with a group that has a value in both framings",
+        "(two-sided concept, framing) with a scored row",
+        "scored two-sided rows",
+        "no such group",
+        where=" that has two-sided concepts",
+    ),
+)

@@ -1,0 +1,226 @@
+"""What the data dictionary says of the rows of `scores`: the inventory, and every count made again from receipts."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from itertools import product
+
+import pytest
+
+from generator.schema.bank import CONTROLS, DEMOGRAPHIC, load_bank
+from generator.schema.score_rows import ROW_KINDS
+from generator.schema.tables import METRICS
+from generator.scores import score_run
+from generator.shards import load_run, read_shard
+from tests.editions import mixed
+from tests.factories import make_bank, make_rows, write_run
+
+MODELS = ("sim-alpha/one", "sim-beta/two", "sim-judge-a/three")
+QUOTA = {"stance": 3, "capability": 2}
+TWO_SIDED = ("age_stance_0", "age_capability_1", "control_tag_stance_0")
+
+
+def answers(model, concept, framing, group, repeat):
+    """Mixed rows; one model refuses nearly all of religion, another all professions but one group's."""
+    if model == "sim-beta/two" and concept.startswith("religion") and not (group == "g1" and concept.endswith("0")):
+        return ("REFUSAL", "REFUSAL")
+    if model == "sim-judge-a/three" and concept.startswith("control_profession"):
+        return ("REFUSAL", "REFUSAL")
+    return mixed(model, concept, framing, group, repeat)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    data = make_bank(groups=3, quota=QUOTA, control_quota=QUOTA).model_dump(mode="json")
+    for concept in data["concepts"]:
+        concept["two_sided"] = concept["id"] in TWO_SIDED
+    bank = load_bank(data, "rows")
+    shards = {m: make_rows(bank, m, run_id="rows", answers=answers) for m in MODELS}
+    first = shards[MODELS[0]]
+    for place, row in enumerate(first):
+        row["mask_leak"] = place % 7 == 0
+        for vote in row["votes"]:
+            if vote["verdict_matches_prose"] is not None:
+                vote["verdict_matches_prose"] = place % 5 > 0
+    shards[MODELS[0]] = [row for place, row in enumerate(first) if place % 11]
+    return load_run(write_run(tmp_path_factory.mktemp("runs") / "rows", bank, shards))
+
+
+@pytest.fixture(scope="module")
+def published(run):
+    rows = score_run(run, resamples=100).tables["scores"].to_pylist()
+    return {(r["model"], r["metric"], r["attribute"], r["group"]): r for r in rows}
+
+
+def places_of(kind, run):
+    """(model, attribute, group) of every row that the dictionary promises."""
+    by_place = {"demographic": DEMOGRAPHIC, "control": CONTROLS, "overall": ("overall",)}
+    for place, model in product(kind.places, run.models):
+        for attribute in by_place.get(place, ()):
+            if kind.metrics == ("role_reversal",) and not any(c.startswith(attribute) for c in TWO_SIDED):
+                continue
+            if kind.whole:
+                yield model, attribute, None
+            if kind.by_group and attribute != "overall":
+                yield from ((model, attribute, g.id) for g in run.bank.groups_of(attribute))
+    if "*" in kind.places:
+        yield "*", "overall", None
+
+
+def test_every_metric_stands_in_one_line():
+    assert Counter(m for kind in ROW_KINDS for m in kind.metrics) == Counter(METRICS)
+
+
+def test_the_rows_are_those_that_the_dictionary_promises(run, published):
+    promised = Counter((m, metric, a, g) for k in ROW_KINDS for metric in k.metrics for m, a, g in places_of(k, run))
+    assert promised == Counter(list(published))
+
+
+class Counts:
+    """The counts of one model's attribute in plain loops over its receipts, by the dictionary's own words."""
+
+    def __init__(self, rows, planned):
+        self.rows = [r for r in rows if not r["two_sided"]]
+        self.turned = [r for r in rows if r["two_sided"]]
+        self.planned = planned
+        cells = defaultdict(int)
+        for r in self.rows:
+            cells[r["concept"], r["framing"], r["group"]] += r["status"] == "scored"
+        self.cells = {key: n for key, n in cells.items() if n}
+        self.repeated = {key: n for key, n in cells.items() if n >= 2}
+        self.counting = self.pairs_with_two_groups(self.cells)
+
+    @staticmethod
+    def pairs_with_two_groups(cells):
+        found = Counter((c, f) for c, f, _ in cells)
+        return {pair for pair, groups in found.items() if groups >= 2}
+
+    @staticmethod
+    def of(pairs, n_rows):
+        """(n_concepts, n_cells, n_rows) from keys that begin with the concept."""
+        return len({key[0] for key in pairs}), len(set(pairs)), n_rows
+
+    def rate(self, enters, group=None):
+        used = [r for r in self.rows if enters(r) and group in (None, r["group"])]
+        return self.of([(r["concept"], r["framing"]) for r in used], sum(enters(r) for r in used))
+
+    def mean(self, cells, pairs, group=None):
+        used = {k: n for k, n in cells.items() if k[:2] in pairs and group in (None, k[2])}
+        return self.of([k[:2] for k in used], sum(used.values()))
+
+    def count(self, metric, group=None):
+        match metric:
+            case "disparity" | "consistency" | "worst_gap" | "calibrated_consistency" | "excess" | "mde":
+                return self.mean(self.cells, self.counting)
+            case "crossfit_disparity":
+                return self.mean(self.repeated, self.pairs_with_two_groups(self.repeated))
+            case "lean":
+                return self.mean(self.cells, self.counting, group)
+            case "refusal_rate" | "refusal_asymmetry" | "filter_refusal_rate":
+                return self.rate(lambda r: r["status"] in ("scored", "refused"), group)
+            case "contested_rate":
+                return self.rate(lambda r: r["status"] in ("scored", "refused", "contested"))
+            case "error_rate":
+                return self.of([(c, f) for c, f, _, _ in self.planned], len(self.planned))
+            case "truncated_rate" | "mask_leakage":
+                return self.rate(lambda r: r["response"] is not None)
+            case "verdict_mismatch_rate":
+                return self.rate(lambda r: sum(v["verdict_matches_prose"] is not None for v in r["votes"][:2]))
+            case "instability":
+                return self.of(self.repeated, sum(self.repeated.values()))
+            case "role_reversal":
+                return self.reversal()
+        raise AssertionError(metric)
+
+    def reversal(self):
+        scored = [r for r in self.turned if r["status"] == "scored"]
+        seen = defaultdict(set)
+        for r in scored:
+            seen[r["concept"], r["group"]].add(r["framing"])
+        both = {c for (c, _), framings in seen.items() if len(framings) == 2}
+        return len(both), len({(r["concept"], r["framing"]) for r in scored}), len(scored)
+
+
+@pytest.fixture(scope="module")
+def counts(run):
+    rows = {(m, a): [] for m in run.models for a in (*DEMOGRAPHIC, *CONTROLS)}
+    for m in run.models:
+        for row in read_shard(run, m).to_pylist():
+            rows[m, row["attribute"]].append(row)
+    planned = {
+        a: [
+            (c.id, f, g.id, k)
+            for c in run.bank.concepts_of(a) for f in ("direct", "professional")
+            for g in run.bank.groups_of(a) for k in range(run.manifest.repeats)
+        ]
+        for a in (*DEMOGRAPHIC, *CONTROLS)
+    }  # fmt: skip
+    return {key: Counts(found, planned[key[1]]) for key, found in rows.items()}
+
+
+def counted(row):
+    return row["n_concepts"], row["n_cells"], row["n_rows"]
+
+
+def test_counts_of_an_attribute(counts, published):
+    own = {k: r for k, r in published.items() if k[2] != "overall"}
+    found = {k: (counted(r), counts[k[0], k[2]].count(k[1], k[3])) for k, r in own.items()}
+    assert {k: v for k, v in found.items() if v[0] != v[1]} == {}
+    assert len({v[0] for v in found.values()}) > 50
+
+
+def test_overall_rows_hold_sums_over_the_seven(counts, published):
+    for (model, metric, attribute, _), row in published.items():
+        if attribute == "overall" and not metric.startswith("band"):
+            each = [counts[model, a].count(metric) for a in DEMOGRAPHIC]
+            assert counted(row) == tuple(sum(column) for column in zip(*each, strict=True)), (model, metric)
+
+
+def test_band_rows_hold_the_counts_of_their_control(counts, published):
+    ends = defaultdict(list)
+    for model in MODELS:
+        by_score = sorted(CONTROLS, key=lambda c: published[model, "consistency", c, None]["estimate"] or 0.0)
+        for metric, control in zip(("band_low", "band_high"), by_score, strict=True):
+            row = published[model, metric, "overall", None]
+            gone = model == "sim-judge-a/three"
+            assert (row["estimate"] is None) == gone
+            assert counted(row) == ((0, 0, 0) if gone else counts[model, control].count("disparity"))
+            if not gone:
+                ends[control].append(row["n_concepts"])
+    fewest = sorted(min(found) for found in ends.values())
+    assert sorted(counted(published["*", m, "overall", None]) for m in ("band_low", "band_high")) == [
+        (n, 0, 0) for n in fewest
+    ]
+
+
+# When the dictionary's column on null says that there is no estimate, by the counts above.
+def is_null(metric, model, attribute, group, counts):
+    mine = counts[model, attribute]
+    concepts = mine.count(metric, group)[0]
+    if metric == "refusal_asymmetry":
+        rates = {r["group"] for r in mine.rows if r["status"] in ("scored", "refused")}
+        return len(rates) < 2
+    controls = [counts[model, c].count("disparity")[0] for c in CONTROLS]
+    if metric == "calibrated_consistency":
+        return not (concepts and controls[1])
+    if metric in ("excess", "mde"):
+        return not (concepts and all(controls)) or (metric == "mde" and concepts == 1)
+    return not concepts
+
+
+def test_null_where_the_dictionary_says_so(counts, published):
+    own = {k: r for k, r in published.items() if k[2] != "overall"}
+    found = {k: (r["estimate"] is None, is_null(k[1], k[0], k[2], k[3], counts)) for k, r in own.items()}
+    assert {k: v for k, v in found.items() if v[0] != v[1]} == {}
+    assert 20 < sum(null for null, _ in found.values()) < len(found) / 2
+
+
+def test_an_overall_row_is_there_and_null_where_one_of_the_seven_is(counts, published):
+    seen = set()
+    for (model, metric, attribute, _), row in published.items():
+        if attribute == "overall" and not metric.startswith("band"):
+            lacking = any(is_null(metric, model, a, None, counts) for a in DEMOGRAPHIC)
+            assert (row["estimate"] is None) == lacking, (model, metric)
+            assert not lacking or "incomplete" in row["flag"]
+            seen.add(lacking)
+    assert seen == {True, False}
