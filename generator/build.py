@@ -14,10 +14,11 @@ from pathlib import Path
 from generator import paths
 from generator.catalogue import Published, front_key, read_published, recovered_folder
 from generator.hosts import HOSTS, Mode, Size, check_space, faults
-from generator.incremental import State, file_hash, footprint, write_state
+from generator.incremental import State, file_hash, footprint, sources_version, write_state
 from generator.mode_choice import chosen_mode
 from generator.pages import render_root, render_sitemaps, render_tombstone
 from generator.parts import Parts
+from generator.publication import kept_makings, render_publication
 from generator.publish_plan import Options, Outcome, Plan
 from generator.publish_tasks import make_lists, make_pages, make_prose, make_receipts
 from generator.receipt_files import PublishedReceipts, receipts_task
@@ -266,6 +267,8 @@ def write_root(
         tree.write(page, data)
     for run in plan.removed:
         tree.write(paths.run_index(run), render_tombstone(front.site, run, options.base_url))
+    sources = sources_version(options.content)
+    tree.write(*render_publication(front, editions, kept_makings(tree.old, plan.keep), sources))
     write_search(tree.root)
     tree.settle("pagefind")
     if options.base_url:

@@ -28,10 +28,11 @@ class Mismatch:
 
 @dataclass
 class Findings:
-    """Mismatches and counts, collected while a publication is checked; `at` says where files are named from."""
+    """Mismatches and counts, collected while a publication is checked; `notes` say what could not be compared."""
 
     mismatches: list[Mismatch] = field(default_factory=list)
     checked: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
 
     def add(self, file: str, key: str, published: Any, recomputed: Any) -> None:
         """Record one difference."""
@@ -56,17 +57,19 @@ class Findings:
     def below(self, folder: str) -> Findings:
         """Return the same findings with every file named from one folder further up."""
         moved = [dataclasses.replace(m, file=f"{folder}/{m.file}") for m in self.mismatches]
-        return Findings(moved, self.checked)
+        return Findings(moved, self.checked, self.notes)
 
     def merge(self, other: Findings) -> None:
         """Take over the findings of a part."""
         self.mismatches.extend(other.mismatches)
         self.checked.update(other.checked)
+        self.notes.extend(other.notes)
 
     def as_json(self) -> dict[str, Any]:
         """Return what `--json` prints."""
         found = [dataclasses.asdict(m) for m in self.mismatches]
-        return {"ok": not found, "checked": dict(sorted(self.checked.items())), "mismatches": found}
+        counts = dict(sorted(self.checked.items()))
+        return {"ok": not found, "checked": counts, "not_compared": self.notes, "mismatches": found}
 
 
 def shown(value: Any) -> str:

@@ -58,10 +58,24 @@ def _library(name: str) -> str:
         return "absent"
 
 
+def _libraries() -> list[str]:
+    return [f"{name} {_library(name)}" for name in LIBRARIES]
+
+
 def code_version() -> str:
     """Return the hash of the generator's own source and of the libraries' versions."""
-    libraries = [f"{name} {_library(name)}" for name in LIBRARIES]
-    return text_hash(hash_files(HERE, _files(HERE)), sys.version, *libraries)
+    return text_hash(hash_files(HERE, _files(HERE)), sys.version, *_libraries())
+
+
+def sources_version(content: Path) -> str:
+    """Return the hash of all that decides a page beside its run and the options: source, templates, words, libraries.
+
+    Unlike `code_version` it is the same in a checkout and in an install, and on every machine: an auditor has to meet
+    the hash that the publisher wrote.
+    """
+    # An install carries templates and words inside the package; `content_version` has them either way.
+    own = [p for p in _files(HERE) if p.relative_to(HERE).parts[0] not in (TEMPLATES.name, PROSE.parent.name)]
+    return text_hash(hash_files(HERE, own), content_version(content), *_libraries())
 
 
 def content_version(content: Path) -> str:

@@ -1,36 +1,91 @@
 """The search index over prose, model, attribute and concept pages: Pagefind's program, run once over a finished tree.
 
-Reads HTML below a tree, writes `pagefind/` there. Receipts are never indexed: Pagefind writes a file a page. The same
-pages give the same bytes.
+Reads HTML below a tree, writes `pagefind/` there. Receipts are never indexed: Pagefind writes a file a page. Pages are
+handed to the program one by one in the order of their names: left to walk the tree itself it numbers them as the file
+system lists them, and the same pages would give other bytes on another disk.
 """
 
 from __future__ import annotations
 
+import base64
+import json
 import shutil
 import subprocess
+import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import IO, Any
 
 from generator.schema.errors import ToolError
 
 FOLDER = "pagefind"
-# Braces are alternatives, as in a shell.
-PAGES = "{methodology/*.html,about.html,runs/*/models/*/*.html,runs/*/attributes/*.html,runs/*/concepts/*.html}"
+INDEXED = (
+    "methodology/*.html",
+    "about.html",
+    "runs/*/models/*/*.html",
+    "runs/*/attributes/*.html",
+    "runs/*/concepts/*.html",
+)
 # Navigation and repeated tables of numbers would only blur what a page is about.
-IGNORED = ".prose-nav, .prose-turn, .prose-jump, .on-page, details, math"
+IGNORED = (".prose-nav", ".prose-turn", ".prose-jump", ".on-page", "details", "math")
+_CONFIG = {"root_selector": "main", "exclude_selectors": IGNORED, "force_language": "en", "keep_index_url": True}
 # What the site's own search page loads; the ready-made interfaces that Pagefind adds are left out.
 _UNUSED = ("*ui*", "pagefind-highlight*")
+_END = b","  # of a message, in both directions
+_INDEX = 0  # the number of the first index that a service makes
 
 
-def write_search(tree: Path) -> None:
-    """Write the search index of a finished tree; raises ToolError with Pagefind's own words when it fails."""
+def write_search(tree: Path, out: Path | None = None) -> None:
+    """Write the search index of a finished tree, to `out` or to its own place in the tree.
+
+    Raises ToolError with Pagefind's own words when it fails, or when the tree has no page to index.
+    """
+    pages = sorted(page.relative_to(tree).as_posix() for pattern in INDEXED for page in tree.glob(pattern))
+    if not pages:
+        raise ToolError(f"the search index could not be written: {tree} has no page to index")
+    out = out or tree / FOLDER
+    answers = _asked(list(_messages(tree, pages, out)))
+    errors = [str(answer.get("message")) for answer in answers if answer.get("type") == "Error"]
+    if errors or len(answers) != len(pages) + 2:
+        words = " ".join(" ".join(errors).split())[:500] or f"it ended after {len(answers):,} answers"
+        raise ToolError(f"the search index could not be written (pagefind): {words}")
+    for pattern in _UNUSED:
+        for file in out.glob(pattern):
+            shutil.rmtree(file) if file.is_dir() else file.unlink()
+
+
+def _messages(tree: Path, pages: list[str], out: Path) -> Iterator[dict[str, Any]]:
+    yield {"type": "NewIndex", "config": _CONFIG}
+    for page in pages:
+        text = (tree / page).read_text(encoding="utf-8", errors="replace")
+        yield {"type": "AddFile", "index_id": _INDEX, "url": None, "file_path": page, "file_contents": text}
+    yield {"type": "WriteFiles", "index_id": _INDEX, "output_path": str(out.absolute())}
+
+
+def _asked(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Send messages to a service of Pagefind's program and return its answers in their order."""
     from pagefind_bin import get_executable
 
-    options = ["--site", str(tree), "--output-subdir", FOLDER, "--glob", PAGES, "--root-selector", "main"]
-    options += ["--exclude-selectors", IGNORED, "--force-language", "en", "--keep-index-url", "--silent"]
-    done = subprocess.run([str(get_executable()), *options], capture_output=True, text=True, check=False)  # noqa: S603
-    if done.returncode:
-        words = " ".join((done.stderr or done.stdout).split())[:500]
-        raise ToolError(f"the search index could not be written (pagefind exit {done.returncode}): {words}")
-    for pattern in _UNUSED:
-        for file in (tree / FOLDER).glob(pattern):
-            shutil.rmtree(file) if file.is_dir() else file.unlink()
+    command = [str(get_executable()), "--service"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as service:  # noqa: S603
+        assert service.stdin is not None
+        assert service.stdout is not None
+        # It answers while it is still being asked: who writes all first and reads then would wait for ever.
+        sender = threading.Thread(target=_send, args=(service.stdin, messages))
+        sender.start()
+        told = b""
+        while told.count(_END) < len(messages) and (more := service.stdout.read1()):  # type: ignore[attr-defined]
+            told += more
+        sender.join()
+        service.stdin.close()
+    return [json.loads(base64.b64decode(text))["payload"] for text in told.split(_END)[:-1]]
+
+
+def _send(pipe: IO[bytes], messages: list[dict[str, Any]]) -> None:
+    try:
+        for number, payload in enumerate(messages, 1):
+            text = json.dumps({"message_id": number, "payload": payload})
+            pipe.write(base64.b64encode(text.encode()) + _END)
+        pipe.flush()
+    except BrokenPipeError:
+        pass  # it ended early; the answers that are missing say so

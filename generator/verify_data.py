@@ -7,11 +7,12 @@ The folder is laid out again as a run folder in a temporary place, read by the s
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import tempfile
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import pyarrow.parquet as pq
 
 from generator.datafiles import weight_columns
 from generator.downloads import MANIFEST, SUMS
-from generator.findings import ABSENT, Findings
+from generator.findings import ABSENT, Findings, differs
 from generator.redactions import withdrawn_text
 from generator.render import TABLE_KEYS
 from generator.schema.canonical import sha256_hex
@@ -30,7 +31,7 @@ from generator.schema.names import shard_name
 from generator.schema.tables import RUN_WIDE, TABLES
 from generator.scores import Scored, score_here
 from generator.shards import Run, load_run
-from generator.standing import standing_of
+from generator.standing import Standing, standing_of
 from generator.verify_hashes import (
     RUN_MANIFEST,
     check_manifest_files,
@@ -45,17 +46,33 @@ from generator.verify_tables import check_csv, check_table, read_table, table_fi
 
 @dataclass(frozen=True)
 class Recomputed:
-    """A data folder's run, scored anew; None where the receipts could not be read."""
+    """A data folder's run, scored anew; `right` are the published tables that hold the same numbers."""
 
     run: Run
     scored: Scored
+    right: dict[str, pa.Table] = field(default_factory=dict)
+
+    def as_published(self, manifest: dict[str, Any]) -> Scored:
+        """Return the scores with the published form of every number that is right.
+
+        Another machine may round the last digit of a sum otherwise, and a file with its hash would then differ.
+        """
+        told, band = manifest.get("mean_band"), self.scored.mean_band
+        if isinstance(told, dict) and not differs(told, json.loads(json.dumps(band))):
+            band = told
+        return dataclasses.replace(self.scored, tables={**self.scored.tables, **self.right}, mean_band=band)
 
 
-def verify_data(folder: Path) -> tuple[Findings, Recomputed | None]:
+def verify_data(folder: Path, place: Path | None = None) -> tuple[Findings, Recomputed | None]:
     """Check a data folder; returns what was found and the run scored anew, for the pages to be held against.
 
-    Raises InputError when the folder is no data folder at all; everything else is a finding.
+    The run folder is laid out again in `place`, a new folder, and stays there; without one it is gone afterwards. The
+    run is None where the receipts cannot be read. Raises InputError when the folder is no data folder at all;
+    everything else is a finding.
     """
+    if place is None:
+        with tempfile.TemporaryDirectory(prefix="aibiasbench-verify-") as temporary:
+            return verify_data(folder, Path(temporary) / folder.resolve().name)
     findings = Findings()
     if not (folder / SUMS).is_file():
         raise InputError(f"{folder / SUMS}: not found; is {folder} a data folder?")
@@ -68,9 +85,9 @@ def verify_data(folder: Path) -> tuple[Findings, Recomputed | None]:
     for step in steps:
         _collect(step, folder, findings)
     found: list[Recomputed] = []
-    _collect(lambda: found.append(recompute(folder)), folder, findings)
+    _collect(lambda: found.append(recompute(folder, place)), folder, findings)
     if found:
-        _collect(lambda: check_tables(folder, found[0], findings), folder, findings)
+        _collect(lambda: found[0].right.update(check_tables(folder, found[0], findings)), folder, findings)
         _collect(lambda: check_weights(folder, found[0], findings), folder, findings)
         _collect(lambda: check_summary(folder, found[0], findings), folder, findings)
     _collect(lambda: check_receipts_csv(folder, findings), folder, findings)
@@ -90,18 +107,16 @@ def _relative(line: str, folder: Path) -> str:
     return line.removeprefix(f"{folder}/")
 
 
-def recompute(folder: Path) -> Recomputed:
+def recompute(folder: Path, place: Path) -> Recomputed:
     """Lay the folder out as a run folder, read it and score it; raises InputError with whatever is wrong in it."""
     manifest = read_json(folder / MANIFEST)
     withheld = frozenset(str(c) for c in manifest.get("withheld", []))
     resamples = int(manifest.get("resamples") or 10_000)
-    with tempfile.TemporaryDirectory(prefix="aibiasbench-verify-") as temporary:
-        place = Path(temporary) / folder.resolve().name
-        try:
-            run = load_run(lay_out(folder, manifest, place))
-            return Recomputed(run, score_here(run, withheld=withheld, resamples=resamples))
-        except InputError as error:
-            raise InputError(*(_named(line, place) for line in error.faults)) from None
+    try:
+        run = load_run(lay_out(folder, manifest, place))
+        return Recomputed(run, score_here(run, withheld=withheld, resamples=resamples))
+    except InputError as error:
+        raise InputError(*(_named(line, place) for line in error.faults)) from None
 
 
 def _named(line: str, place: Path) -> str:
@@ -160,9 +175,12 @@ def _parquet_names(folder: Path) -> list[str]:
     return [p.relative_to(folder).as_posix() for p in folder.rglob("*.parquet")]
 
 
-def check_tables(folder: Path, recomputed: Recomputed, findings: Findings) -> None:
-    """Hold every table's Parquet against the recomputation, and its CSV against the Parquet."""
-    names = _parquet_names(folder)
+def check_tables(folder: Path, recomputed: Recomputed, findings: Findings) -> dict[str, pa.Table]:
+    """Hold every table's Parquet against the recomputation, and its CSV against the Parquet.
+
+    Returns the published tables that were found right, but for those in several files.
+    """
+    names, found = _parquet_names(folder), {}
     for table, columns in TABLES.items():
         files = table_files(names, table)
         if not files:
@@ -176,9 +194,12 @@ def check_tables(folder: Path, recomputed: Recomputed, findings: Findings) -> No
         check_table(label, published, right, columns, findings, keys=TABLE_KEYS[table], ordered=len(files) == 1)
         if any(m.key == "columns" for m in findings.mismatches[before:]):
             continue
+        if len(files) == 1 and len(findings.mismatches) == before:
+            found[table] = published
         for name, part in zip(files, parts, strict=True):
             csv_name = name.removesuffix("parquet") + "csv"
             check_csv(folder / csv_name, csv_name, part, columns, findings)
+    return found
 
 
 def check_receipts_csv(folder: Path, findings: Findings) -> None:
@@ -226,13 +247,17 @@ def check_summary(folder: Path, recomputed: Recomputed, findings: Findings) -> N
             findings.compare(MANIFEST, f"gate|{rubric}|{key}", value, row.get(key))
 
 
+def standing_now(manifest: dict[str, Any], recomputed: Recomputed) -> Standing:
+    """Return what a run comes to, published as the manifest says; raises CheckError where it may not be."""
+    preview, withhold = manifest.get("standing") == "preview", bool(manifest.get("withheld"))
+    return standing_of(recomputed.run, recomputed.scored, preview=preview, withhold=withhold)
+
+
 def check_standing(manifest: dict[str, Any], recomputed: Recomputed, findings: Findings) -> None:
     """Hold the publication's standing, its reasons and what it withholds against what the run comes to."""
     state, withheld = manifest.get("standing"), sorted(recomputed.scored.withheld)
     try:
-        right = standing_of(
-            recomputed.run, recomputed.scored, preview=state == "preview", withhold=bool(manifest.get("withheld"))
-        )
+        right = standing_now(manifest, recomputed)
     except CheckError as error:
         findings.add(MANIFEST, "standing", state, f"not publishable: {error.findings[0]}")
         return

@@ -72,10 +72,13 @@ class ReceiptPages:
     _rows: dict[str, dict[str, Row]] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
 
-    def check(self, page: str, text: str, findings: Findings) -> None:
-        """Check one page when it is a receipt page: a matched set, or the page of a row."""
+    def check(self, page: str, text: str, findings: Findings, *, known: bool = False) -> None:
+        """Check one page when it is a receipt page: a matched set, or the page of a row; a `known` one is right."""
         found = _PAGE.fullmatch(page)
         if found is None:
+            return
+        if known:
+            self._seen.add(page)
             return
         run_id, model, concept, name = found.groups()
         rows = self._of(run_id, model).get(concept)

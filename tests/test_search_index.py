@@ -10,7 +10,7 @@ from generator.schema.errors import ToolError
 from generator.search_index import write_search
 
 
-def write_tree(folder):
+def write_tree(folder, *, backwards=False):
     pages = {
         "methodology/index.html": "kappaword",
         "runs/r/models/v/n.html": "modelword",
@@ -20,7 +20,7 @@ def write_tree(folder):
         "runs/r/receipts/v/n/c/direct.g.0.html": "rowword",
         "runs/r/data/index.html": "dataword",
     }
-    for name, word in pages.items():
+    for name, word in sorted(pages.items(), reverse=backwards):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(
@@ -54,7 +54,8 @@ def test_receipts_data_and_navigation_are_not(tmp_path):
 
 def test_same_pages_same_bytes(tmp_path):
     write_search(write_tree(tmp_path / "a"))
-    write_search(write_tree(tmp_path / "b"))
+    # Listed the other way round by a file system that lists what is new first, and by none in the order of names.
+    write_search(write_tree(tmp_path / "b", backwards=True))
     assert tree_bytes(tmp_path / "a") == tree_bytes(tmp_path / "b")
 
 
@@ -64,6 +65,24 @@ def test_ready_made_interfaces_are_left_out(tmp_path):
     assert (tmp_path / "pagefind/pagefind.js").is_file()
 
 
-def test_a_failure_is_said_in_one_line(tmp_path):
-    with pytest.raises(ToolError, match=r"the search index could not be written \(pagefind exit \d+\): .+"):
+def test_an_index_may_be_written_elsewhere(tmp_path):
+    write_search(write_tree(tmp_path / "a"))
+    write_search(write_tree(tmp_path / "b"), tmp_path / "out")
+    assert not (tmp_path / "b" / "pagefind").exists()
+    made = {
+        f"pagefind/{p.relative_to(tmp_path / 'out').as_posix()}" for p in (tmp_path / "out").rglob("*") if p.is_file()
+    }
+    assert made == set(tree_bytes(tmp_path / "a"))
+
+
+def test_a_tree_without_pages_is_refused(tmp_path):
+    with pytest.raises(ToolError, match="has no page to index"):
         write_search(tmp_path / "nothing-here")
+
+
+def test_a_failure_is_said_in_one_line(tmp_path):
+    tree = write_tree(tmp_path)
+    (tree / "pagefind").write_text("in the way")
+    with pytest.raises(ToolError, match=r"the search index could not be written \(pagefind\): \S+") as error:
+        write_search(tree)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,61 @@
+"""Makes the site's root anew and holds it against the site, byte for byte: front page, prose, lists, search, assets.
+
+Everything comes from the runs' own published manifests and receipts, as in `build.write_root`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from generator import paths
+from generator.build import indexable_pages
+from generator.catalogue import Published
+from generator.pages import render_root, render_sitemaps, render_tombstone
+from generator.prose import render_prose
+from generator.publication import PUBLICATION
+from generator.render import asset_files
+from generator.schema.errors import ToolError
+from generator.search_index import FOLDER, write_search
+from generator.site import Edition
+from generator.verify_bytes import Held
+
+
+def superseded(published: Mapping[str, Published]) -> dict[str, str]:
+    """Return which run supersedes which, by the older one; the newest manifest that names it decides."""
+    manifests = sorted((p.manifest for p in published.values()), key=lambda m: (m.date, m.run_id))
+    return {m.supersedes: m.run_id for m in manifests if m.supersedes}
+
+
+def remake_root(front: Edition, published: Mapping[str, Published], held: Held, place: Path) -> None:
+    """Hold every file that belongs to no run; `front` is the run that the root shows."""
+    for name, data in _root_files(front, published, held.dist):
+        held.hold(name, data)
+    _remake_search(held, place)
+    held.seen.add(PUBLICATION)
+
+
+def _root_files(front: Edition, published: Mapping[str, Published], dist: Path) -> Iterator[tuple[str, bytes]]:
+    newer = superseded(published)
+    cards = [found.card(newer.get(run)) for run, found in sorted(published.items())]
+    removed = [p.name for p in sorted((dist / "runs").iterdir()) if p.is_dir() and p.name not in published]
+    yield from render_root(front, [], kept=cards, removed=removed)
+    yield from asset_files()
+    for run in removed:
+        yield paths.run_index(run), render_tombstone(front.site, run, front.base_url)
+    yield from render_prose(front)
+    if front.base_url:
+        dates = {card.run_id: card.date for card in cards if card.indexable}
+        yield from render_sitemaps(front.base_url, indexable_pages(dist, front, dates))
+
+
+def _remake_search(held: Held, place: Path) -> None:
+    """Index the pages as they lie in the site; what they say is held elsewhere."""
+    try:
+        write_search(held.dist, place)
+    except ToolError as error:
+        held.findings.notes.append(f"{FOLDER}: {error}")
+        held.seen |= {p.relative_to(held.dist).as_posix() for p in (held.dist / FOLDER).rglob("*")}
+        return
+    for path in sorted(p for p in place.rglob("*") if p.is_file()):
+        held.hold(f"{FOLDER}/{path.relative_to(place).as_posix()}", path.read_bytes())
