@@ -199,6 +199,52 @@ class TestAtAGlance:
             assert group.locator("h3").inner_text() == line.locator("th").inner_text()
 
 
+class TestOnAPhone:
+    """What a reader came for stands within the window: no table has to be scrolled for it."""
+
+    @pytest.fixture
+    def phone(self, site, browser):
+        with context_of(browser, width=360) as context, opened(context, site.http) as watched:
+            yield watched.page
+            assert watched.faults == []
+
+    @staticmethod
+    def inside(cell):
+        box = cell.bounding_box()
+        return box["x"] >= 0 and box["x"] + box["width"] <= 360
+
+    @pytest.mark.parametrize("kind", ["judging", "preview-judging"])
+    def test_rubric_gate_and_kappa_with_its_interval(self, site, phone, kind):
+        phone.goto(site.http + site.kinds[kind])
+        rows = phone.get_by_label("Agreement by rubric", exact=True).locator("tbody tr")
+        assert rows.count() > 3
+        for row in rows.all():
+            kappa = row.locator("td.lead")
+            assert kappa.locator("[data-cell$='|kappa']").count() == 1
+            for cell in (row.locator("th"), row.locator(".gate"), kappa):
+                assert self.inside(cell)
+            assert kappa.bounding_box()["y"] - row.bounding_box()["y"] < 20
+
+    @pytest.mark.parametrize("kind", ["judging", "model", "attribute", "control", "run"])
+    def test_a_table_of_cards_needs_no_sideways_scroll_and_names_every_number(self, site, phone, kind):
+        phone.goto(site.http + site.kinds[kind])
+        phone.evaluate("() => { for (const d of document.querySelectorAll('details')) d.open = true; }")
+        found = phone.evaluate(
+            """() => [...document.querySelectorAll("table.cards")].map((table) => [
+              table.parentElement.scrollWidth - table.parentElement.clientWidth,
+              [...table.querySelectorAll("tbody td.n:not(.none)")].filter((td) => !td.dataset.label).length,
+            ])"""
+        )
+        assert found
+        assert found == [[0, 0]] * len(found)
+
+    def test_the_disparity_of_every_model_on_a_concept(self, site, phone):
+        phone.goto(site.http + site.kinds["concept"])
+        numbers = phone.locator(".means [data-cell$='|disparity']")
+        assert numbers.count() == 2 * phone.locator("table.means").first.locator("tbody tr").count()
+        assert all(self.inside(number) for number in numbers.all())
+
+
 class TestTwoGroups:
     """Ticked groups stand alone, side by side: without a script, by keyboard, and no link of the page breaks."""
 
