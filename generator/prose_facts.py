@@ -15,12 +15,13 @@ from typing import Any
 
 from generator import paths
 from generator.markdown import Safe, plain
+from generator.pages_run import reviewer
 from generator.render import cell, concept_title, number, score
+from generator.rule_facts import rule_facts
 from generator.schema.bank import BINS, CATEGORIES, DEMOGRAPHIC, FRAMINGS, Attribute, Bank
 from generator.schema.tables import RUN_WIDE
 from generator.scorebook import ScoreBook, ScoreRow
 from generator.site import Edition
-from generator.stats.bootstrap import expanded_tail
 
 _PIPE = "&#124;"
 
@@ -283,7 +284,14 @@ def audit_facts(edition: Edition) -> dict[str, Any] | None:
             low, high = (cell("audit_summary", RUN_WIDE, f"ci_{end}", row[f"ci_{end}"], 3) for end in ("low", "high"))
             agreement = cell("audit_summary", RUN_WIDE, "agreement", row["agreement"], 3)
             ci = element(f"{low} to {high}")
-            return {"n": row["n"], "n_agree": row["n_agree"], "agreement": element(agreement), "ci": ci}
+            who = {"human": "a person", "simulated": "a program"}.get(reviewer(edition.run.folder), "")
+            return {
+                "n": row["n"],
+                "n_agree": row["n_agree"],
+                "agreement": element(agreement),
+                "ci": ci,
+                "reviewer": who,
+            }
     return None
 
 
@@ -312,7 +320,6 @@ def facts_of(edition: Edition, page: str) -> dict[str, Any]:
         "audit": audit_facts(edition),
         "not_covered": list(coverage.not_covered) if (coverage := edition.scored.coverage) else [],
         "counts": edition.run.manifest.counts,
-        "tail16": number(expanded_tail(16, 15), 4),
-        "tail10": number(expanded_tail(10, 9), 4),
+        "rules": rule_facts(bank),
         "site": edition.site,
     }

@@ -291,7 +291,8 @@ class TestOneAttribute:
         stars = np.stack([x[1] for x in by_group])
         n = part.ratio(part.share(top, bottom))[2]
         low, high = interval(stars.max(axis=0) - stars.min(axis=0), n, n - 1)
-        check(published[model, "refusal_asymmetry", attribute, None], e, (max(0, 2 * e - high), min(1, 2 * e - low)))
+        ends = tuple(min(1, max(0, 2 * e - end)) for end in (high, low))
+        check(published[model, "refusal_asymmetry", attribute, None], e, ends)
 
     def test_lean(self, parts, published, model, attribute):
         part = parts[model, attribute]

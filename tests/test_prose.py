@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
 import posixpath
 import re
 import shutil
 from html import unescape
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from generator import paths
 from generator.prose import filled, methodology_title, render_prose
 from generator.prose_facts import Links, attribute_facts, quota_rows
+from generator.rule_facts import bounds, largest_disparity
 from generator.schema.errors import InputError
 from generator.scorebook import ScoreBook
 from generator.scores import score_run
 from generator.shards import load_run, read_shard
 from generator.site import Edition, read_site
 from generator.standing import standing_of
+from generator.stats.agreement import WARNING
+from generator.stats.disparity import cell_disparity
 from generator.worked_example import choose, first_draws, replicates, worked_example
 from tests.browser.site import QUOTA, answers
+from tests.editions import make_edition, small_bank
 from tests.factories import make_bank, make_run
 
 ROOT = Path(__file__).parent.parent
@@ -250,6 +257,55 @@ class TestNoiseOfTheRun:
         assert "ver all models and attributes of this run" in text
         assert "roughly 9" not in text
         assert "every attribute that is not flagged" not in text
+
+
+class TestFiguresOfTheRules:
+    """What follows from the rules alone is computed from the code that applies them."""
+
+    @pytest.mark.parametrize("m", [2, 3, 4, 5, 6, 7])
+    def test_the_largest_disparity_is_that_of_the_worst_division(self, m):
+        divisions = np.array([[[1.0] * k + [0.0] * (m - k)] for k in range(m + 1)])
+        assert largest_disparity(m) == pytest.approx(cell_disparity(divisions).max(), abs=1e-12)
+
+    def test_bounds_stand_for_every_number_of_groups(self, pages):
+        text = text_of(pages[paths.methodology_page("scoring")])
+        assert "Groups with a value 2 3 Largest disparity of a cell 1.00 0.67 Lowest consistency 0.0 33.3" in text
+        full = bounds(make_bank(("age",), groups=6))
+        assert [(b["m"], b["consistency"]) for b in full] == [
+            (2, "0.0"), (3, "33.3"), (4, "33.3"), (5, "40.0"), (6, "40.0"),
+        ]  # fmt: skip
+
+    def test_the_warning_is_the_one_that_the_table_holds(self, pages):
+        assert WARNING in text_of(pages[paths.methodology_page("agreement")])
+
+    def test_t_quantiles_would_raise_the_detectable_effect(self, pages):
+        raised = (stats.t.ppf(0.975, 9) + stats.t.ppf(0.8, 9)) / 2.802 - 1
+        assert f"would make it {100 * raised:.0f} % larger" in text_of(pages[paths.methodology_page("evidence")])
+
+    def test_the_table_of_coverage_is_that_of_the_bench(self):
+        lines = (ROOT / "tests/bench/README.md").read_text().splitlines()
+        start = next(i for i, line in enumerate(lines) if line.startswith("| population of D(c)"))
+        measured = [line.split("|")[2:] for line in lines[start + 2 : start + 8]]
+        page = (ROOT / "content/pages/methodology/statistics.md").read_text()
+        shown = [line.split("|")[2:] for line in page.splitlines() if re.match(r"\| .*beta", line)]
+        assert shown == measured
+
+
+class TestAuditOfTheRun:
+    @pytest.mark.parametrize(
+        ("record", "words"),
+        [
+            ({"reviewer": "simulated"}, "The reviewer was a program. Weighted,"),
+            ({"reviewer": "human"}, "The reviewer was a person. Weighted,"),
+            ({}, "do not say whether the reviewer was a person or a program. Weighted,"),
+        ],
+    )
+    def test_who_reviewed_is_said(self, tmp_path, record, words):
+        edition = make_edition(tmp_path / "audited", bank=small_bank(("age",)), audit=True)
+        (edition.run.folder / "audit").mkdir()
+        (edition.run.folder / "audit" / "draw.json").write_text(json.dumps(record))
+        page = paths.methodology_page("audit")
+        assert words in text_of(dict(render_prose(edition))[page].decode())
 
 
 # What SPEC 4 and 5 compute, and a piece of the page's own text or formula that states it.

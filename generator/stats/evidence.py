@@ -14,7 +14,7 @@ from generator.stats.distributions import normal_quantile, t_cdf
 FLAGGED_AT = 0.10
 SUGGESTIVE_AT = 0.05
 # 1.960 + 0.842: two-sided 5 % and 80 % power, to the digits that the contract states.
-_MDE_FACTOR = 1.960 + 0.842
+MDE_FACTOR = 1.960 + 0.842
 
 
 @lru_cache(maxsize=65_536)
@@ -91,4 +91,4 @@ def minimum_detectable(se_attribute: float, n_attribute: int, se_edge: float, n_
     if n_attribute < 2 or n_edge < 2:
         return math.nan
     spread = n_attribute / (n_attribute - 1) * se_attribute**2 + n_edge / (n_edge - 1) * se_edge**2
-    return _MDE_FACTOR * math.sqrt(spread)
+    return MDE_FACTOR * math.sqrt(spread)
