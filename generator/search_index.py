@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
-import shutil
+import re
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -30,36 +30,44 @@ INDEXED = (
 IGNORED = (".prose-nav", ".prose-turn", ".prose-jump", ".on-page", "details", "math")
 _CONFIG = {"root_selector": "main", "exclude_selectors": IGNORED, "force_language": "en", "keep_index_url": True}
 # What the site's own search page loads; the ready-made interfaces that Pagefind adds are left out.
-_UNUSED = ("*ui*", "pagefind-highlight*")
+_UNUSED = re.compile(r".*ui.*|pagefind-highlight.*|playground/.*")
 _END = b","  # of a message, in both directions
 _INDEX = 0  # the number of the first index that a service makes
 
 
-def write_search(tree: Path, out: Path | None = None) -> None:
-    """Write the search index of a finished tree, to `out` or to its own place in the tree.
+def write_search(tree: Path) -> None:
+    """Write the search index of a finished tree; raises ToolError with Pagefind's own words when it fails."""
+    for name, data in search_files(tree):
+        path = tree / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+def search_files(tree: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield (path below the tree, bytes) of the search index of a finished tree.
 
     Raises ToolError with Pagefind's own words when it fails, or when the tree has no page to index.
     """
     pages = sorted(page.relative_to(tree).as_posix() for pattern in INDEXED for page in tree.glob(pattern))
     if not pages:
         raise ToolError(f"the search index could not be written: {tree} has no page to index")
-    out = out or tree / FOLDER
-    answers = _asked(list(_messages(tree, pages, out)))
+    answers = _asked(list(_messages(tree, pages)))
     errors = [str(answer.get("message")) for answer in answers if answer.get("type") == "Error"]
     if errors or len(answers) != len(pages) + 2:
-        words = " ".join(" ".join(errors).split())[:500] or f"it ended after {len(answers):,} answers"
+        words = " ".join(" ".join(errors).split())[:500] or f"it ended after {len(answers)} answers"
         raise ToolError(f"the search index could not be written (pagefind): {words}")
-    for pattern in _UNUSED:
-        for file in out.glob(pattern):
-            shutil.rmtree(file) if file.is_dir() else file.unlink()
+    for file in sorted(answers[-1]["files"], key=lambda f: str(f["path"]).encode()):
+        if _UNUSED.fullmatch(file["path"]) is None:
+            yield f"{FOLDER}/{file['path']}", base64.b64decode(file["content"])
 
 
-def _messages(tree: Path, pages: list[str], out: Path) -> Iterator[dict[str, Any]]:
+def _messages(tree: Path, pages: list[str]) -> Iterator[dict[str, Any]]:
     yield {"type": "NewIndex", "config": _CONFIG}
     for page in pages:
         text = (tree / page).read_text(encoding="utf-8", errors="replace")
         yield {"type": "AddFile", "index_id": _INDEX, "url": None, "file_path": page, "file_contents": text}
-    yield {"type": "WriteFiles", "index_id": _INDEX, "output_path": str(out.absolute())}
+    # Files that the program writes itself may be cut short: it says that it has finished before they are on the disk.
+    yield {"type": "GetFiles", "index_id": _INDEX}
 
 
 def _asked(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -73,9 +81,10 @@ def _asked(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         # It answers while it is still being asked: who writes all first and reads then would wait for ever.
         sender = threading.Thread(target=_send, args=(service.stdin, messages))
         sender.start()
-        told = b""
-        while told.count(_END) < len(messages) and (more := service.stdout.read1()):  # type: ignore[attr-defined]
+        told, ended = bytearray(), 0
+        while ended < len(messages) and (more := service.stdout.read1()):  # type: ignore[attr-defined]
             told += more
+            ended += more.count(_END)
         sender.join()
         service.stdin.close()
     return [json.loads(base64.b64decode(text))["payload"] for text in told.split(_END)[:-1]]

@@ -55,11 +55,10 @@ class Held:
 
 def differences(published: bytes, right: bytes) -> Iterator[Difference]:
     """Yield (place, what is there, what belongs there): lines of a text, the first byte of anything else."""
-    try:
-        a, b = published.decode().split("\n"), right.decode().split("\n")
-    except UnicodeDecodeError:
+    if not (_is_text(published) and _is_text(right)):
         yield _first_byte(published, right)
         return
+    a, b = published.decode().split("\n"), right.decode().split("\n")
     least = min(len(a), len(b))
     start = next((i for i in range(least) if a[i] != b[i]), least)
     end = next((i for i in range(least - start) if a[-1 - i] != b[-1 - i]), least - start)
@@ -72,6 +71,15 @@ def differences(published: bytes, right: bytes) -> Iterator[Difference]:
         yield f"line {line}", *_windows(seen, wanted)
     if len(pairs) > _MOST:
         yield "lines", f"{len(pairs)} lines that differ", f"{len(b)} lines"
+
+
+def _is_text(data: bytes) -> bool:
+    """Tell whether bytes are UTF-8 text; small counts in a binary file may look like it but for their zeros."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in data
 
 
 def _windows(a: str, b: str) -> tuple[str, str]:

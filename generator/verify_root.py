@@ -16,7 +16,7 @@ from generator.prose import render_prose
 from generator.publication import PUBLICATION
 from generator.render import asset_files
 from generator.schema.errors import ToolError
-from generator.search_index import FOLDER, write_search
+from generator.search_index import FOLDER, search_files
 from generator.site import Edition
 from generator.verify_bytes import Held
 
@@ -27,11 +27,11 @@ def superseded(published: Mapping[str, Published]) -> dict[str, str]:
     return {m.supersedes: m.run_id for m in manifests if m.supersedes}
 
 
-def remake_root(front: Edition, published: Mapping[str, Published], held: Held, place: Path) -> None:
+def remake_root(front: Edition, published: Mapping[str, Published], held: Held) -> None:
     """Hold every file that belongs to no run; `front` is the run that the root shows."""
     for name, data in _root_files(front, published, held.dist):
         held.hold(name, data)
-    _remake_search(held, place)
+    _remake_search(held)
     held.seen.add(PUBLICATION)
 
 
@@ -49,13 +49,11 @@ def _root_files(front: Edition, published: Mapping[str, Published], dist: Path) 
         yield from render_sitemaps(front.base_url, indexable_pages(dist, front, dates))
 
 
-def _remake_search(held: Held, place: Path) -> None:
+def _remake_search(held: Held) -> None:
     """Index the pages as they lie in the site; what they say is held elsewhere."""
     try:
-        write_search(held.dist, place)
+        for name, data in search_files(held.dist):
+            held.hold(name, data)
     except ToolError as error:
         held.findings.notes.append(f"{FOLDER}: {error}")
         held.seen |= {p.relative_to(held.dist).as_posix() for p in (held.dist / FOLDER).rglob("*")}
-        return
-    for path in sorted(p for p in place.rglob("*") if p.is_file()):
-        held.hold(f"{FOLDER}/{path.relative_to(place).as_posix()}", path.read_bytes())

@@ -43,13 +43,11 @@ def remake_site(
             continue
         data = dist / "runs" / run_id / "data"
         remake_run(edition_of(data, recomputed, making, words), held, place / run_id)
-    _remake_root(publication, words, found, held, place / "root")
+    _remake_root(publication, words, found, held)
     return frozenset(held.equal)
 
 
-def _remake_root(
-    publication: Publication, words: Words, found: Mapping[str, Recomputed], held: Held, place: Path
-) -> None:
+def _remake_root(publication: Publication, words: Words, found: Mapping[str, Recomputed], held: Held) -> None:
     dist, runs = held.dist, held.dist / "runs"
     why = not_comparable(publication.root, words)
     standing = sorted(p.parent.name for p in runs.glob("*/data"))
@@ -62,5 +60,5 @@ def _remake_root(
     published = read_published(dist, standing)
     front = max(published, key=lambda run: front_key(published[run].manifest, published[run].standing))
     edition = edition_of(runs / front / "data", found[front], publication.root, words)
-    remake_root(edition, published, held, place)
+    remake_root(edition, published, held)
     held.hold_rest("", beside={f"runs/{run}" for run in standing})
