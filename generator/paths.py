@@ -97,6 +97,7 @@ METHODOLOGY = (
     "limits",
     "reproduction",
     "amendments",
+    "glossary",
 )
 SEARCH_PAGE = "search.html"
 
