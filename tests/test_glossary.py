@@ -75,6 +75,10 @@ class TestEveryEntry:
             assert 20 < len(plain) < 260, anchor
             assert 1 <= len(re.findall(r"[.!?](?= [A-Z]|$)", plain)) <= 3, anchor
 
+    def test_no_escape_of_markdown_shows(self, pages):
+        assert "\\" not in pages[PAGE].split("<main")[1]
+        assert ">words</a> asked each prompt" in pages[PAGE]
+
     def test_the_index_and_the_contents_of_every_page_lead_here(self, pages):
         for name in paths.METHODOLOGY:
             page = paths.methodology_page(name)
