@@ -54,7 +54,7 @@ def search_files(tree: Path) -> Iterator[tuple[str, bytes]]:
     answers = _asked(list(_messages(tree, pages)))
     errors = [str(answer.get("message")) for answer in answers if answer.get("type") == "Error"]
     if errors or len(answers) != len(pages) + 2:
-        words = " ".join(" ".join(errors).split())[:500] or f"it ended after {len(answers)} answers"
+        words = " ".join(" ".join(errors).split())[:500] or f"it ended after {len(answers):,} answers"
         raise ToolError(f"the search index could not be written (pagefind): {words}")
     for file in sorted(answers[-1]["files"], key=lambda f: str(f["path"]).encode()):
         if _UNUSED.fullmatch(file["path"]) is None:

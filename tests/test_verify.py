@@ -372,6 +372,16 @@ class TestData:
         (folder / "index.html").unlink()
         assert verify_path(folder).mismatches == []
 
+    def test_reasons_in_other_words_are_the_same_and_other_figures_are_not(self, site, tmp_path):
+        data = shutil.copytree(site / DATA, tmp_path / "data")
+        edit_json(data / "manifest.json", lambda m: m.update(reasons=[f"Told otherwise: {r}" for r in m["reasons"]]))
+        assert json.loads((data / "manifest.json").read_text())["reasons"] != []
+        resum(data)
+        assert verify_path(data).mismatches == []
+        edit_json(data / "manifest.json", lambda m: m.update(reasons=[f"{r} 7" for r in m["reasons"]]))
+        resum(data)
+        assert [m.key for m in verify_path(data).mismatches] == ["reasons"]
+
     def test_withheld_categories_are_left_out_again(self, tmp_path):
         edition = make_edition(tmp_path / RUN, withheld=frozenset({"allocation", "capability"}))
         write_data(edition, tmp_path / "data")
