@@ -12,6 +12,7 @@ from typing import Any
 
 from generator import paths
 from generator.asked import Asked
+from generator.audit_answers import differing
 from generator.render import frame, plural, render_page
 from generator.schema.bank import REFUSAL, Rubric
 from generator.schema.panel import Panel
@@ -146,6 +147,7 @@ def render_audit(view: View, page: str) -> bytes:
         summary=summary,
         total=total,
         confusion=confusion(view),
+        differing=differing(view),
         not_covered=not_covered(view),
         reviewer=who,
     )

@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 
+import pyarrow.parquet as pq
 import pytest
 
 from generator import paths
+from generator.audit_answers import differing
 from generator.dictionary import REVIEWERS, render_dictionary
 from generator.pages_run import declared, render_audit, render_judging, render_run, reviewer
 from generator.standing import Standing
@@ -127,6 +129,55 @@ class TestReviewer:
         for text in ("[]", "{", "null"):
             (tmp_path / "audit" / "draw.json").write_text(text)
             assert reviewer(tmp_path) == ""
+
+
+def with_other_labels(edition, count):
+    """The edition with the reviewer's label of some audited rows changed, of one at least in each rubric's turn."""
+    table = edition.scored.tables["human_audit"]
+    rows = table.to_pylist()
+    for row in rows[:count]:
+        scale = [label.label for label in edition.run.bank.rubric[row["rubric"]].labels]
+        row.update(human_label=next((x for x in scale if x != row["final_label"]), "REFUSAL"), agrees=False)
+    changed = table.from_pylist(rows, schema=table.schema)
+    scored = dataclasses.replace(edition.scored, tables={**edition.scored.tables, "human_audit": changed})
+    return dataclasses.replace(edition, scored=scored), rows[:count]
+
+
+class TestDiffering:
+    """Every audited answer with two labels leads to its receipt."""
+
+    def test_links_each_to_its_place_with_both_labels(self, edition):
+        changed, rows = with_other_labels(edition, 7)
+        found = {one.receipt_id: one for one in differing(View(changed))}
+        assert set(found) == {row["receipt_id"] for row in rows}
+        plan = {
+            row["receipt_id"]: row
+            for model in edition.run.models
+            for row in pq.read_table(edition.run.shard_path(model)).to_pylist()
+        }
+        page = render_audit(View(changed), paths.run_page(RUN, "audit")).decode()
+        for row in rows:
+            one, receipt = found[row["receipt_id"]], plan[row["receipt_id"]]
+            where = [receipt[name] for name in ("model", "concept", "framing", "group", "repeat")]
+            assert one.page == paths.permalink(RUN, *where)
+            assert (one.final_label, one.human_label) == (row["final_label"], row["human_label"])
+            assert f'href="{paths.relative(paths.run_page(RUN, "audit"), one.page)}"' in page
+
+    def test_withheld_categories_have_no_page_to_lead_to(self, edition):
+        changed, rows = with_other_labels(edition, 40)
+        kinds = {row["rubric"] for row in rows}
+        gone = min(kinds)
+        standing = dataclasses.replace(changed.standing, withheld=frozenset({gone}))
+        left = {one.rubric for one in differing(View(dataclasses.replace(changed, standing=standing)))}
+        assert left == kinds - {gone}
+
+    def test_nothing_is_read_where_all_agree(self, edition, tmp_path):
+        bare = dataclasses.replace(edition, run=dataclasses.replace(edition.run, folder=tmp_path))
+        assert differing(View(bare)) == []
+        assert (
+            "They gave the same label to every answer."
+            in read(render_audit(View(bare), paths.run_page(RUN, "audit"))).text
+        )
 
 
 class TestLimits:
