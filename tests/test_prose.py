@@ -269,7 +269,7 @@ class TestFiguresOfTheRules:
 
     def test_bounds_stand_for_every_number_of_groups(self, pages):
         text = text_of(pages[paths.methodology_page("scoring")])
-        assert "Groups with a value 2 3 Largest disparity of a cell 1.00 0.67 Lowest consistency 0.0 33.3" in text
+        assert "Largest disparity of a cell Lowest consistency 2 1.00 0.0 3 0.67 33.3" in text
         full = bounds(make_bank(("age",), groups=6))
         assert [(b["m"], b["consistency"]) for b in full] == [
             (2, "0.0"), (3, "33.3"), (4, "33.3"), (5, "40.0"), (6, "40.0"),

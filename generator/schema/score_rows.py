@@ -46,7 +46,7 @@ class RowKind:
 
 _EVERYWHERE: tuple[Place, ...] = ("demographic", "control", "overall")
 _ATTRIBUTES: tuple[Place, ...] = ("demographic", "control")
-_DENOMINATOR = ("with such a row", "(concept, framing) with such a row")
+_DENOMINATOR = ("with a row of n_rows", "(concept, framing) with a row of n_rows")
 
 ROW_KINDS = (
     RowKind(
@@ -80,7 +80,7 @@ ROW_KINDS = (
         _EVERYWHERE,
         *_DENOMINATOR,
         "scored and refused rows, of the group where there is one",
-        "no such row",
+        "n_rows is 0",
         by_group=True,
     ),
     RowKind(
@@ -88,27 +88,27 @@ ROW_KINDS = (
         _ATTRIBUTES,
         *_DENOMINATOR,
         "scored and refused rows",
-        "fewer than two groups have such a row",
+        "fewer than two groups have a row of n_rows",
     ),
-    RowKind(("filter_refusal_rate",), _EVERYWHERE, *_DENOMINATOR, "scored and refused rows", "no such row"),
-    RowKind(("contested_rate",), _EVERYWHERE, *_DENOMINATOR, "scored, refused and contested rows", "no such row"),
-    RowKind(("error_rate",), _EVERYWHERE, *_DENOMINATOR, "planned rows, absent ones too", "no planned row"),
-    RowKind(("truncated_rate", "mask_leakage"), _EVERYWHERE, *_DENOMINATOR, "rows with an answer", "no such row"),
+    RowKind(("filter_refusal_rate",), _EVERYWHERE, *_DENOMINATOR, "scored and refused rows", "n_rows is 0"),
+    RowKind(("contested_rate",), _EVERYWHERE, *_DENOMINATOR, "scored, refused and contested rows", "n_rows is 0"),
+    RowKind(("error_rate",), _EVERYWHERE, *_DENOMINATOR, "planned rows, absent ones too", "n_rows is 0"),
+    RowKind(("truncated_rate", "mask_leakage"), _EVERYWHERE, *_DENOMINATOR, "rows with an answer", "n_rows is 0"),
     RowKind(
         ("verdict_mismatch_rate",),
         _EVERYWHERE,
-        "with such a vote",
-        "(concept, framing) with such a vote",
+        "with a vote of n_rows",
+        "(concept, framing) with a vote of n_rows",
         "votes, not rows: primary votes whose verdict_matches_prose is true or false",
-        "no such vote",
+        "n_rows is 0",
     ),
     RowKind(
         ("instability",),
         _EVERYWHERE,
-        "with such a cell",
+        "with a cell of n_cells",
         "(concept, framing, group) with two scored repeats or more",
         "scored rows of those",
-        "no such cell",
+        "n_cells is 0",
     ),
     RowKind(
         ("band_low", "band_high"),
