@@ -78,10 +78,18 @@ def render_judging(view: View, page: str) -> bytes:
         view=view,
         lede=lede,
         whole=whole,
+        differ=_differ(view, whole),
         vendors=_vendors(rows),
         panels=_panels(view),
         note=bool(read_note(view.edition.run.folder)),
     )
+
+
+def _differ(view: View, whole: Sequence[dict[str, Any]]) -> set[str]:
+    """Return the rubrics with rows on which the primaries differ and that the explorer can show by their category."""
+    shown = {c.category for c in view.concepts if c.category == c.rubric}
+    apart = (row for row in whole if row["raw_agreement"] is not None and row["raw_agreement"] < 1.0)
+    return {row["rubric"] for row in apart if row["rubric"] in shown}
 
 
 def declared(view: View) -> str:

@@ -143,6 +143,30 @@ def with_other_labels(edition, count):
     return dataclasses.replace(edition, scored=scored), rows[:count]
 
 
+class TestEvidenceOfAgreement:
+    """A rubric on which judges differ leads to those rows, one without such rows to none."""
+
+    @pytest.mark.parametrize("agreement", [0.5, 0.0])
+    def test_leads_to_the_rows_where_they_differ(self, edition, agreement):
+        page = render_judging(
+            View(with_gate(edition, raw_agreement=agreement)), paths.run_page(RUN, "judging")
+        ).decode()
+        first = edition.scored.tables["agreement"].to_pylist()[0]["rubric"]
+        assert f'href="receipts/index.html?category={first}&amp;disagree=1"' in page
+
+    @pytest.mark.parametrize("agreement", [1.0, None])
+    def test_no_link_leads_to_nothing(self, edition, agreement):
+        page = render_judging(View(with_gate(edition, raw_agreement=agreement)), paths.run_page(RUN, "judging"))
+        first = edition.scored.tables["agreement"].to_pylist()[0]["rubric"]
+        assert f"category={first}&amp;" not in page.decode()
+
+    def test_withheld_rows_are_not_in_the_explorer(self, edition):
+        first = edition.scored.tables["agreement"].to_pylist()[0]["rubric"]
+        standing = dataclasses.replace(edition.standing, withheld=frozenset({first}))
+        kept = dataclasses.replace(with_gate(edition, raw_agreement=0.5), standing=standing)
+        assert f"category={first}&amp;" not in render_judging(View(kept), paths.run_page(RUN, "judging")).decode()
+
+
 class TestDiffering:
     """Every audited answer with two labels leads to its receipt."""
 
