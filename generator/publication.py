@@ -53,12 +53,10 @@ class Making(Frozen):
         )
 
     def write_words(self, folder: Path) -> None:
-        """Put note and reviewer back into a run folder, where the pages look for them."""
-        if self.note:
-            (folder / NOTE_FILE).write_text("\n\n".join(self.note), encoding="utf-8")
-        if self.reviewer:
-            (folder / AUDIT_RECORD).parent.mkdir(exist_ok=True)
-            (folder / AUDIT_RECORD).write_text(json.dumps({"reviewer": self.reviewer}), encoding="utf-8")
+        """Put note and reviewer into a run folder, where the pages look for them, in the place of any other."""
+        (folder / AUDIT_RECORD).parent.mkdir(exist_ok=True)
+        (folder / NOTE_FILE).write_text("\n\n".join(self.note), encoding="utf-8")
+        (folder / AUDIT_RECORD).write_text(json.dumps({"reviewer": self.reviewer}), encoding="utf-8")
 
 
 class Publication(Frozen):
@@ -74,7 +72,9 @@ def render_publication(
 ) -> tuple[str, bytes]:
     """Return (path below dist/, bytes) of the file; `kept` are the records of runs that stay as they stand."""
     runs = {**kept, **{edition.run_id: Making.of(edition, sources) for edition in editions}}
-    found = Publication(format=FORMAT, root=Making.of(front, sources), runs=dict(sorted(runs.items())))
+    # No page of the root shows a note, and its mode is that of the receipt pages: both would say nothing.
+    root = Making.of(front, sources).model_copy(update={"note": (), "mode": "row"})
+    found = Publication(format=FORMAT, root=root, runs=dict(sorted(runs.items())))
     return PUBLICATION, json.dumps(found.model_dump(mode="json"), indent=1, ensure_ascii=False).encode() + b"\n"
 
 

@@ -93,7 +93,8 @@ def _standing(manifest: dict[str, Any], found: Recomputed) -> Standing:
     try:
         return standing_now(manifest, found)
     except CheckError:  # named already: this run should not have been published as it was
-        return Standing(manifest["standing"], tuple(manifest["reasons"]), found.scored.withheld)
+        reasons = tuple(str(reason) for reason in manifest.get("reasons") or ())
+        return Standing(manifest.get("standing") or "published", reasons, found.scored.withheld)
 
 
 def remake_run(edition: Edition, held: Held, place: Path) -> None:

@@ -13,7 +13,6 @@ from generator.build import indexable_pages
 from generator.catalogue import Published
 from generator.pages import render_root, render_sitemaps, render_tombstone
 from generator.prose import render_prose
-from generator.publication import PUBLICATION
 from generator.render import asset_files
 from generator.schema.errors import ToolError
 from generator.search_index import FOLDER, search_files
@@ -32,7 +31,6 @@ def remake_root(front: Edition, published: Mapping[str, Published], held: Held) 
     for name, data in _root_files(front, published, held.dist):
         held.hold(name, data)
     _remake_search(held)
-    held.seen.add(PUBLICATION)
 
 
 def _root_files(front: Edition, published: Mapping[str, Published], dist: Path) -> Iterator[tuple[str, bytes]]:

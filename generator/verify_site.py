@@ -10,12 +10,15 @@ from pathlib import Path
 
 from generator.catalogue import front_key, read_published
 from generator.findings import Findings
-from generator.publication import PUBLICATION, Publication, read_publication
+from generator.publication import PUBLICATION, Making, Publication, read_publication, render_publication
 from generator.schema.errors import InputError
+from generator.site import Edition
 from generator.verify_bytes import Held
 from generator.verify_data import Recomputed
 from generator.verify_remake import Words, edition_of, not_comparable, remake_run
 from generator.verify_root import remake_root
+
+_REPOSITORY = ".git"  # a site that is deployed from a branch may be checked where it is checked out
 
 
 def remake_site(
@@ -28,37 +31,51 @@ def remake_site(
     held = Held(dist, findings)
     try:
         publication = read_publication(dist)
-        words = Words.read(content)
     except InputError as error:
         findings.faults(line.removeprefix(f"{dist}/") for line in error.faults)
         return frozenset()
     if publication is None:
         findings.notes.append(f"pages: the site has no {PUBLICATION}, so an older release made it")
         return frozenset()
+    words = Words.read(content)
+    records = {run: making for run, making in publication.runs.items() if (dist / "runs" / run / "data").is_dir()}
     for run_id, recomputed in sorted(found.items()):
-        making = publication.runs.get(run_id)
+        making = records.get(run_id)
         why = not_comparable(making, words)
         if making is None or why is not None:
             findings.notes.append(f"runs/{run_id}, its pages and descriptions: {why}")
             continue
-        data = dist / "runs" / run_id / "data"
-        remake_run(edition_of(data, recomputed, making, words), held, place / run_id)
-    _remake_root(publication, words, found, held)
+        edition = edition_of(dist / "runs" / run_id / "data", recomputed, making, words)
+        records[run_id] = Making.of(edition, words.sources)
+        remake_run(edition, held, place / run_id)
+    front = _remake_root(publication, words, found, held)
+    if front is not None:
+        held.hold(*render_publication(front, [], records, words.sources))
+        held.hold_rest("", beside={_REPOSITORY, *(f"runs/{run}" for run in _standing(dist))})
     return frozenset(held.equal)
 
 
-def _remake_root(publication: Publication, words: Words, found: Mapping[str, Recomputed], held: Held) -> None:
-    dist, runs = held.dist, held.dist / "runs"
+def _standing(dist: Path) -> list[str]:
+    return sorted(data.parent.name for data in (dist / "runs").glob("*/data"))
+
+
+def _remake_root(publication: Publication, words: Words, found: Mapping[str, Recomputed], held: Held) -> Edition | None:
+    """Hold the root's files; returns the run that it shows as it was made for it, None where nothing was compared."""
+    dist = held.dist
     why = not_comparable(publication.root, words)
-    standing = sorted(p.parent.name for p in runs.glob("*/data"))
+    standing = _standing(dist)
     unread = [run for run in standing if run not in found]
     if why is None and unread:
         why = f"run {unread[0]} cannot be read"
     if why is not None:
         held.findings.notes.append(f"the root's pages: {why}")
-        return
-    published = read_published(dist, standing)
+        return None
+    try:
+        published = read_published(dist, standing)
+    except InputError as error:
+        held.findings.faults(line.removeprefix(f"{dist}/") for line in error.faults)
+        return None
     front = max(published, key=lambda run: front_key(published[run].manifest, published[run].standing))
-    edition = edition_of(runs / front / "data", found[front], publication.root, words)
+    edition = edition_of(dist / "runs" / front / "data", found[front], publication.root, words)
     remake_root(edition, published, held)
-    held.hold_rest("", beside={f"runs/{run}" for run in standing})
+    return edition

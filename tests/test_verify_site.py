@@ -8,12 +8,14 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
 from generator import build
+from generator import verify as verifying
 from generator.commands.verify import command
 from generator.findings import Findings, Mismatch
 from generator.publication import PUBLICATION, read_publication
@@ -22,6 +24,8 @@ from generator.schema.errors import InputError
 from generator.scores import score_run
 from generator.verify import verify_path
 from generator.verify_bytes import Held, check_asset_names, differences
+from generator.verify_data import verify_data
+from generator.verify_site import remake_site
 from tests.publications import MODELS, make_content, make_small_run
 from tests.test_verify import edit_json, resum
 
@@ -177,15 +181,21 @@ class TestRight:
         every = [p for p in (made / "dist").rglob("*") if p.is_file()]
         receipts = [p for p in every if p.parent.name == "receipts" and p.parent.parent.name == "data"]
         # Receipts are held against their own hashes, but those with a withdrawn response are written anew, too.
-        assert findings.checked["files made anew"] == len(every) - len([PUBLICATION]) - len(receipts) + 2
+        assert findings.checked["files made anew"] == len(every) - len(receipts) + 2
 
-    def test_words_of_another_folder_are_other_sources(self, made):
-        findings = verify_path(made / "dist")
-        assert findings.mismatches == []
-        assert [note.partition(":")[0] for note in findings.notes] == [
-            "runs/first, its pages and descriptions", "runs/second, its pages and descriptions", "the root's pages",
-        ]  # fmt: skip
-        assert findings.checked["files made anew"] == 0
+
+@pytest.fixture(scope="module")
+def found(made, tmp_path_factory):
+    """Both runs, scored anew in folders that stay."""
+    place = tmp_path_factory.mktemp("found")
+    return {run: verify_data(made / "dist" / "runs" / run / "data", place / run)[1] for run in ("first", "second")}
+
+
+def record(dist: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change publication.json and keep its form."""
+    body = json.loads((dist / PUBLICATION).read_text())
+    change(body)
+    (dist / PUBLICATION).write_text(json.dumps(body, indent=1, ensure_ascii=False) + "\n")
 
 
 class TestNotComparable:
@@ -195,31 +205,59 @@ class TestNotComparable:
     def dist(self, made, tmp_path):
         return shutil.copytree(made / "dist", tmp_path / "dist")
 
-    def test_a_run_of_other_sources_is_named_and_the_rest_is_compared(self, made, dist):
-        edit_json(dist / PUBLICATION, lambda body: body["runs"]["first"].update(sources="0" * 64))
+    @pytest.fixture
+    def remade(self, made, dist, found, tmp_path):
+        def check(content: Path = made / "content") -> Findings:
+            findings = Findings()
+            remake_site(dist, found, content, tmp_path / "remade", findings)
+            return findings
+
+        return check
+
+    def test_a_run_of_other_sources_is_named_and_the_rest_is_compared(self, dist, remade):
+        record(dist, lambda body: body["runs"]["first"].update(sources="0" * 64))
         word(r"</h1>", ", perfect</h1>")(dist / FIRST / "judging.html")
         word(r"</h1>", ", perfect</h1>")(dist / SECOND / "judging.html")
-        findings = verify_path(dist, made / "content")
+        findings = remade()
         assert [m.file for m in findings.mismatches] == [f"{SECOND}/judging.html"]
         assert len(findings.notes) == 1
         assert findings.notes[0].startswith("runs/first, its pages and descriptions: they were made by sources 00000")
 
-    def test_an_older_site_is_held_as_far_as_it_can_be(self, made, dist):
+    def test_words_of_another_folder_are_other_sources(self, remade, tmp_path):
+        findings = remade(tmp_path / "nothing")  # without a site.toml: the project's own words
+        assert findings.mismatches == []
+        assert [note.partition(":")[0] for note in findings.notes] == [
+            "runs/first, its pages and descriptions", "runs/second, its pages and descriptions", "the root's pages",
+        ]  # fmt: skip
+        assert findings.checked["files made anew"] == 0
+
+    def test_an_older_site_is_held_as_far_as_it_can_be(self, dist):
         (dist / PUBLICATION).unlink()
         word(r"case considered, repeat 1", "another answer")(dist / SET / "direct.g0.1.html")
-        result = CliRunner().invoke(command, [str(dist), "--content", str(made / "content")])
+        result = CliRunner().invoke(command, [str(dist)])
         assert result.exit_code == 1
         assert f"{SET}/direct.g0.1.html: response: published " in result.output
+        assert result.output.startswith(f"{SET}/direct.g0.1.html")
         assert f"Not compared: pages: the site has no {PUBLICATION}" in result.output
 
-    def test_only_strict_fails_where_something_was_not_compared(self, dist):
-        (dist / PUBLICATION).unlink()
-        assert CliRunner().invoke(command, [str(dist)]).exit_code == 0
-        assert CliRunner().invoke(command, [str(dist), "--strict"]).exit_code == 1
+    @pytest.mark.parametrize(("options", "code"), [([], 0), (["--strict"], 1)])
+    def test_only_strict_fails_where_something_was_not_compared(self, dist, monkeypatch, options, code):
+        monkeypatch.setattr(verifying, "verify_path", lambda *_: Findings(notes=["the root's pages: another release"]))
+        result = CliRunner().invoke(command, [str(dist), *options])
+        assert result.exit_code == code
+        assert "Not compared: the root's pages: another release.\n" in result.output
 
-    def test_a_record_that_cannot_be_read_is_a_mismatch(self, made, dist):
+    def test_a_changed_record_is_found_where_it_shows(self, dist, remade):
+        record(dist, lambda body: body["runs"].update(third=body["runs"]["first"]))
+        record(dist, lambda body: body["runs"]["second"].update(note=["Another note."]))
+        (dist / "CNAME").write_text("example.org")
+        (dist / ".git").mkdir()
+        (dist / ".git" / "HEAD").write_text("a branch that is checked out is no part of the site")
+        assert {m.file for m in remade().mismatches} == {PUBLICATION, f"{SECOND}/run.html", "CNAME"}
+
+    def test_a_record_that_cannot_be_read_is_a_mismatch(self, dist, remade):
         (dist / PUBLICATION).write_text("{}")
-        assert {m.file for m in verify_path(dist, made / "content").mismatches} == {PUBLICATION}
+        assert {m.file for m in remade().mismatches} == {PUBLICATION}
 
     def test_a_kept_run_keeps_the_record_of_how_it_was_made(self, made, dist, monkeypatch):
         monkeypatch.setattr(build, "score_run", lambda run, **options: score_run(run, resamples=40, **options))
