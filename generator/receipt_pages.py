@@ -106,6 +106,7 @@ def _context(edition: Edition, model: str, page: str, title: str, *last: tuple[s
     return {
         **base,
         "asset": asset,
+        "card": None,  # the run's picture is of its leaderboard, not of an answer
         "model": model,
         "api_model": entry.api_model,
         "endpoint": entry.endpoint,

@@ -258,7 +258,8 @@ class TestWhatAReaderFinds:
             row["completion_tokens"], row["cost_usd"] = words.randrange(20, 90), words.randrange(900, 1900) / 1e6
             row["votes"] = [{**v, "evidence": words.choice(sentences[:6])} for v in row["votes"]]
         folder = write_run(tmp_path / "wide", bank, {MODEL: rows})
-        pages = written(edition_of(folder), tmp_path / "out")
+        edition = edition_of(folder, base_url="https://example.org/a-project")
+        pages = written(edition, tmp_path / "out")
         sizes = {name: len(gzip.compress(data)) for name, data in pages.items() if name.endswith("index.html")}
         assert len(sizes) == 2
         assert {name: size for name, size in sizes.items() if size >= 8000} == {}

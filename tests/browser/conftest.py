@@ -76,8 +76,8 @@ class BuiltSite:
             "search": paths.SEARCH_PAGE,
             "404": "404.html",
         }
-        # Prose is one template: three pages of it stand for the rest, which the link check reads all the same.
-        prose = ("index", "scoring", "worked-example")
+        # Prose is one template: four pages of it stand for the rest, which the link check reads all the same.
+        prose = ("index", "scoring", "worked-example", "glossary")
         return kinds | {f"methodology-{name}": paths.methodology_page(name) for name in prose}
 
 
