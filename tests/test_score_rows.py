@@ -1,4 +1,7 @@
-"""What the data dictionary says of the rows of `scores`: the inventory, and every count made again from receipts."""
+"""What the data dictionary and the page on statistics say of the rows of `scores`: inventory, counts, nulls, flags.
+
+Every count and flag is made again from receipts in plain loops, by the words of those pages.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from generator.schema.tables import METRICS
 from generator.scores import score_run
 from generator.shards import load_run, read_shard
 from tests.editions import mixed
-from tests.factories import make_bank, make_rows, write_run
+from tests.factories import answers_from, make_bank, make_rows, write_run
 
 MODELS = ("sim-alpha/one", "sim-beta/two", "sim-judge-a/three")
 QUOTA = {"stance": 3, "capability": 2}
@@ -21,9 +24,11 @@ TWO_SIDED = ("age_stance_0", "age_capability_1", "control_tag_stance_0")
 
 
 def answers(model, concept, framing, group, repeat):
-    """Mixed rows; one model refuses nearly all of religion, another all professions but one group's."""
+    """Mixed rows; one model hardly has a religion row and answers gender always alike, another has no professions."""
     if model == "sim-beta/two" and concept.startswith("religion") and not (group == "g1" and concept.endswith("0")):
         return ("REFUSAL", "REFUSAL")
+    if model == "sim-beta/two" and concept.startswith("gender"):
+        return answers_from(0.5)
     if model == "sim-judge-a/three" and concept.startswith("control_profession"):
         return ("REFUSAL", "REFUSAL")
     return mixed(model, concept, framing, group, repeat)
@@ -47,8 +52,13 @@ def run(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def published(run):
-    rows = score_run(run, resamples=100).tables["scores"].to_pylist()
+def scored(run):
+    return score_run(run, resamples=100)
+
+
+@pytest.fixture(scope="module")
+def published(scored):
+    rows = scored.tables["scores"].to_pylist()
     return {(r["model"], r["metric"], r["attribute"], r["group"]): r for r in rows}
 
 
@@ -79,10 +89,12 @@ def test_the_rows_are_those_that_the_dictionary_promises(run, published):
 class Counts:
     """The counts of one model's attribute in plain loops over its receipts, by the dictionary's own words."""
 
-    def __init__(self, rows, planned):
+    def __init__(self, rows, planned, turned):
         self.rows = [r for r in rows if not r["two_sided"]]
         self.turned = [r for r in rows if r["two_sided"]]
         self.planned = planned
+        self.absent = len(planned) - len(self.rows)
+        self.absent_turned = turned - len(self.turned)
         cells = defaultdict(int)
         for r in self.rows:
             cells[r["concept"], r["framing"], r["group"]] += r["status"] == "scored"
@@ -155,7 +167,8 @@ def counts(run):
         ]
         for a in (*DEMOGRAPHIC, *CONTROLS)
     }  # fmt: skip
-    return {key: Counts(found, planned[key[1]]) for key, found in rows.items()}
+    turned = {a: 18 * sum(c.startswith(f"{a}_") for c in TWO_SIDED) for a in planned}  # rows of 3 groups and 3 repeats
+    return {key: Counts(found, planned[key[1]], turned[key[1]]) for key, found in rows.items()}
 
 
 def counted(row):
@@ -224,3 +237,81 @@ def test_an_overall_row_is_there_and_null_where_one_of_the_seven_is(counts, publ
             assert not lacking or "incomplete" in row["flag"]
             seen.add(lacking)
     assert seen == {True, False}
+
+
+PROFESSION, TAG = CONTROLS
+SHAPED = ("consistency", "disparity", "worst_gap", "calibrated_consistency", "band_low", "band_high")
+FROM_DISPARITY = (*SHAPED, "crossfit_disparity", "lean", "excess", "mde")
+
+
+class Flags:
+    """The flags of the page on statistics, but `unstable`, which takes replicates to know."""
+
+    def __init__(self, run, scored, counts):
+        self.counts = counts
+        found = defaultdict(list)
+        for r in scored.tables["disparities"].to_pylist():
+            if r["disparity"] is not None:
+                found[r["model"], r["attribute"], r["concept"]].append(r["disparity"])
+        self.d = defaultdict(dict)
+        for (model, attribute, concept), values in found.items():
+            self.d[model, attribute][concept] = sum(values) / len(values)
+        single = [c for c in run.bank.concepts if not c.two_sided]
+        self.concepts = Counter(c.attribute for c in single)
+
+    def mean(self, model, attribute):
+        values = self.d[model, attribute].values()
+        return sum(values) / len(values)
+
+    def edge(self, model):
+        return TAG if self.mean(model, TAG) > self.mean(model, PROFESSION) else PROFESSION
+
+    def own_and_control(self, model, metric, attribute):
+        """(attributes of the number, control that it is read against, whether one that it needs has no value)."""
+        none = [c for c in CONTROLS if not self.d[model, c]]
+        if metric.startswith("band"):
+            if none:
+                return [], None, True
+            low_is_tag = self.edge(model) == TAG
+            return [TAG if low_is_tag == (metric == "band_low") else PROFESSION], None, False
+        own = list(DEMOGRAPHIC) if attribute == "overall" else [attribute]
+        if metric == "calibrated_consistency":
+            return own, TAG, TAG in none or not self.d[model, attribute]
+        if metric in ("excess", "mde"):
+            lacking = bool(none) or not self.d[model, attribute]
+            return own, None if none else self.edge(model), lacking
+        lacking = attribute == "overall" and not all(self.counts[model, a].count(metric)[0] for a in own)
+        return own, None, lacking
+
+    def of(self, model, metric, attribute, group):
+        own, control, lacking = self.own_and_control(model, metric, attribute)
+        used = [self.counts[model, a] for a in (*own, *([control] if control else []))]
+        own_metric = "disparity" if metric.startswith("band") else metric
+        n = min([self.counts[model, a].count(own_metric, group)[0] for a in own], default=0)
+        n = min(n, len(self.d[model, control])) if control else n
+        positive = sum(round(d, 12) > 0 for a in own for d in self.d[model, a].values())
+        flags = set()
+        if metric.startswith("band") and not lacking and self.edge(model) == TAG:
+            flags.add("swapped")
+        if not lacking and n == 1:
+            flags.add("sparse")
+        if not lacking and n >= 2 and metric in SHAPED and positive <= 8:
+            flags.add("sparse" if positive else "degenerate")
+        uncounted = any(len(self.d[model, a]) < self.concepts[a] for a in (*own, *([control] if control else [])))
+        absent = sum(c.absent_turned if metric == "role_reversal" else c.absent for c in used)
+        if lacking or absent or (metric in FROM_DISPARITY and uncounted):
+            flags.add("incomplete")
+        return flags
+
+
+def test_flags_are_those_of_the_page_on_statistics(run, scored, counts, published):
+    rules = Flags(run, scored, counts)
+    found = {
+        key: (set((row["flag"] or "").split(";")) - {"", "unstable"}, rules.of(*key))
+        for key, row in published.items()
+        if key[0] != "*"
+    }
+    assert {key: flags for key, flags in found.items() if flags[0] != flags[1]} == {}
+    seen = Counter(flag for flags, _ in found.values() for flag in flags)
+    assert min(seen[flag] for flag in ("swapped", "sparse", "degenerate", "incomplete")) > 0
+    assert {key[1] for key, flags in found.items() if "sparse" in flags[0]} - set(SHAPED)
