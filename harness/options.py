@@ -18,14 +18,12 @@ bank_option = click.option(
     "bank_path",
     type=click.Path(path_type=Path),
     default=bank_folder,
-    show_default=BANK_DEFAULT,
-    help="The working bank.",
+    help=f"The working bank. [default: {BANK_DEFAULT}]",
 )
 cache_option = click.option(
     "--cache",
     type=click.Path(path_type=Path),
-    show_default=f"the one that the run used before, else {DEFAULT_CACHE}",
-    help="Paid answers.",
+    help=f"Paid answers. [default: the file that the run used before, else {DEFAULT_CACHE}]",
 )
 forecast_option = click.option("--dry-run", is_flag=True, help="Say what eval and judge would cost, and ask nothing.")
 summary_option = click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")

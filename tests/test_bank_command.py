@@ -92,6 +92,7 @@ class TestShow:
         assert lines[0] == "gender_back_scan: gender, allocation, APPROVE favors the patient"
         assert all(any(word in line for line in lines) for word in ("direct", "professional"))
         assert all(any(f" {g.id} " in line for line in lines) for g in BANK.attribute["gender"].groups)
+        assert {len(line) for line in lines[1:]} == {120}  # in a pipe the texts have room
 
     def test_json_holds_every_prompt_with_its_span(self):
         value = json.loads(run("show", "gender_back_scan", "--json").output)

@@ -8,6 +8,7 @@ import sys
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from generator import cli
 from generator.schema.errors import CapError, CheckError, InputError
@@ -28,6 +29,18 @@ class TestHelp:
         command = cli.LazyGroup("x").get_command(click.Context(click.Command("x")), name)
         assert command is not None
         assert command.help
+
+    @pytest.mark.parametrize("name", ["audit", "bank", "cache"])
+    def test_no_line_of_a_list_of_commands_is_cut_short(self, name):
+        command = cli.LazyGroup("x").get_command(click.Context(click.Command("x")), name)
+        said = CliRunner().invoke(command, ["--help"]).output
+        assert command.commands
+        assert "..." not in said.partition("Commands:")[2]
+
+    def test_a_default_in_words_stands_in_one_pair_of_brackets(self):
+        said = CliRunner().invoke(cli.LazyGroup("x").get_command(click.Context(click.Command("x")), "eval"), ["--help"])
+        assert "[default: (" not in said.output
+        assert "[default: content/bank, or the project's own where there is none]" in " ".join(said.output.split())
 
     def test_help_imports_no_command(self):
         heavy = ("altair", "httpx", "numpy", "pandas", "pyarrow")

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+from generator.commands.verify import _print as said
 from generator.commands.verify import command
 from generator.csv_text import csv_bytes
 from generator.findings import Findings, Mismatch, differs, shown
@@ -495,6 +496,11 @@ class TestCommand:
         assert result.exit_code == 1
         assert body["ok"] is False
         assert {m["file"] for m in body["mismatches"]} == {"extra.txt", "manifest.json"}
+
+    @pytest.mark.parametrize(("number", "words"), [(1, "1 mismatch. "), (1200, "1,200 mismatches. ")])
+    def test_the_last_line_counts_as_a_person_would(self, capsys, number, words):
+        said(Findings(mismatches=[Mismatch("a", "b", "c", "d")] * number))
+        assert words in capsys.readouterr().out
 
     def test_neither_or_both_of_path_and_url_is_wrong_usage(self, site):
         assert self.run().exit_code == 2

@@ -48,6 +48,7 @@ def _print(findings: Findings) -> None:
     for mismatch in findings.mismatches:
         print(mismatch)
     counts = ", ".join(f"{count:,} {what}" for what, count in sorted(findings.checked.items()))
-    print(f"{len(findings.mismatches):,} mismatches. Checked: {counts or 'nothing'}.")
+    found = len(findings.mismatches)
+    print(f"{found:,} mismatch{'' if found == 1 else 'es'}. Checked: {counts or 'nothing'}.")
     for note in findings.notes:
         print(f"Not compared: {note}.")

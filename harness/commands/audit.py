@@ -38,7 +38,7 @@ def command() -> None:
     """Draw a sample for a human reviewer, and import the labels."""
 
 
-@command.command("sample")
+@command.command("sample", short_help="Draw rows, and write the review sheet.")
 @click.argument("run")
 @runs_option
 @click.option("--size", default=DEFAULT_SIZE, show_default=True, type=click.IntRange(min=LEAST_SIZE), help="Rows.")
@@ -62,7 +62,7 @@ def sample(run: str, runs_dir: Path, size: int, replace: bool) -> None:
     click.echo(f"then: aibiasbench audit import {run} LABELS.csv")
 
 
-@command.command("import")
+@command.command("import", short_help="Check the reviewer's labels, and keep them.")
 @click.argument("run")
 @click.argument("labels", type=click.Path(path_type=Path))
 @runs_option
@@ -76,7 +76,7 @@ def import_(run: str, labels: Path, runs_dir: Path) -> None:
     click.echo(f"{len(checked):,} labels of a {record.reviewer} reviewer imported into {folder / LABELS_CSV}")
 
 
-@command.command("review")
+@command.command("review", short_help="Let the simulated reviewer fill in a sheet.")
 @click.argument("run")
 @click.argument("out", type=click.Path(path_type=Path))
 @runs_option

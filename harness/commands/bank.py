@@ -25,8 +25,7 @@ folder_option = click.option(
     "--folder",
     type=click.Path(path_type=Path),
     default=bank_folder,
-    show_default=BANK_DEFAULT,
-    help="The folder that holds bank.toml.",
+    help=f"The folder that holds bank.toml. [default: {BANK_DEFAULT}]",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")
 
@@ -41,7 +40,7 @@ def echo_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
-@command.command()
+@command.command(short_help="Verify every rule of the bank, and list every fault.")
 @folder_option
 @json_option
 def check(folder: Path, as_json: bool) -> None:
@@ -78,7 +77,7 @@ def hash_command(folder: Path, as_json: bool) -> None:
         click.echo(f"{bank.version} {bank.sha256}")
 
 
-@command.command()
+@command.command(short_help="Print a concept's prompts side by side, or list all concepts.")
 @click.argument("concept", required=False)
 @folder_option
 @json_option
@@ -104,7 +103,7 @@ def show(concept: str | None, folder: Path, as_json: bool) -> None:
     for group, row in rendered.items():
         table.add_row(Text(group), *(_marked(row[framing]) for framing in FRAMINGS))
     console = Console()
-    console.print(table, width=None if console.is_terminal else PLAIN_WIDTH)
+    (console if console.is_terminal else Console(width=PLAIN_WIDTH)).print(table)
 
 
 def _list_concepts(bank: Bank, as_json: bool) -> None:
@@ -134,7 +133,7 @@ def _marked(rendered: Rendered) -> Text:
     return text
 
 
-@command.command()
+@command.command(short_help="Print quotas, lengths, overlaps and near-duplicates.")
 @folder_option
 @json_option
 def stats(folder: Path, as_json: bool) -> None:
@@ -175,7 +174,7 @@ def _spread_line(spread: Spread) -> str:
     return f"{spread.low:g} ({spread.lowest}) to {spread.high:g} ({spread.highest}), median {spread.middle:g}"
 
 
-@command.command()
+@command.command(short_help="Print an attribute's review sheet in Markdown.")
 @click.argument("attribute")
 @folder_option
 @click.option(

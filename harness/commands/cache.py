@@ -28,7 +28,7 @@ def command() -> None:
     """List or prune the cache of paid answers."""
 
 
-@command.command("list")
+@command.command("list", short_help="Show what the cache holds, and what it cost.")
 @cache_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_(cache: Path, as_json: bool) -> None:
