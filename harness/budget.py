@@ -14,11 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
-from harness.cache import Cache, open_database, transaction
+from harness.cache import Cache
 from harness.calls import PICO, Call, Request
+from harness.database import Database, transaction
 from harness.plan import Plan, Prices
 
 LEDGER = "ledger.sqlite"
@@ -102,25 +101,14 @@ def caps_of(plan: Plan) -> dict[str, int]:
     return caps | {f"judge:{m}": picodollars(usd) for m, usd in plan.caps.judges.items()}
 
 
-class Ledger:
+class Ledger(Database):
     """The ledger in a run folder, opened by one stage."""
 
     def __init__(self, folder: Path, *, run_id: str, stage: str, caps: Mapping[str, int]) -> None:
-        self.path = folder / LEDGER
+        super().__init__(folder / LEDGER, _TABLES, _VERSION)
         self._run, self._stage, self._caps = run_id, stage, caps
-        self._db = open_database(self.path, _TABLES, _VERSION)
         self._failed = set(self.failures())
         self._open: dict[int, tuple[str, str, int]] = {}  # role, model, reserved of what this process has in flight
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._db.close()
 
     def remember_cache(self, path: str) -> None:
         """Keep where the answers of this run are, as a path from the run's folder (`harness.cache_choice`)."""

@@ -7,17 +7,12 @@ processes go on meanwhile (WAL); two processes that store the same key keep the 
 
 from __future__ import annotations
 
-import sqlite3
-import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
-from generator.schema.errors import InputError
 from harness.calls import Answer
+from harness.database import Database, transaction
 
 DEFAULT_CACHE = Path(".cache/answers.sqlite")
 _VERSION = 1
@@ -68,70 +63,12 @@ class CacheLine:
     newest: int
 
 
-@contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Hold the write lock for a block, commit at its end, roll back on any error."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        connection.rollback()
-        raise
-    connection.commit()
-
-
-def open_database(path: Path, tables: str, version: int) -> sqlite3.Connection:
-    """Open or create a SQLite file in WAL mode with full flushing; raises InputError when it is something else."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
-        _switch_to_wal(connection)
-        connection.execute("PRAGMA synchronous=FULL")
-        with transaction(connection):
-            found = connection.execute("PRAGMA user_version").fetchone()[0]
-            if found == 0:
-                for statement in tables.split(";"):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA user_version={version}")
-    except (sqlite3.Error, OSError) as error:
-        raise InputError(f"{path}: cannot be opened as a database: {error}; move it away or name another") from None
-    if found not in (0, version):
-        connection.close()
-        raise InputError(f"{path}: written by another version of this program (format {found}, expected {version})")
-    return connection
-
-
-def _switch_to_wal(connection: sqlite3.Connection) -> None:
-    """Turn WAL on; SQLite does not wait for another process that does the same, so try again for a while."""
-    for wait in (0.01, 0.1, 0.5, 2.0):
-        try:
-            connection.execute("PRAGMA journal_mode=WAL")
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error):
-                raise
-            time.sleep(wait)
-        else:
-            return
-    connection.execute("PRAGMA journal_mode=WAL")
-
-
-class Cache:
+class Cache(Database):
     """The cache, open for reading and writing; one writer a process."""
 
     def __init__(self, path: Path, *, now: int) -> None:
-        self.path = path
+        super().__init__(path, _TABLE, _VERSION)
         self._now = now
-        self._db = open_database(path, _TABLE, _VERSION)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._db.close()
 
     def lookup(self, keys: Sequence[str]) -> dict[str, Answer]:
         """Return the answers that are there, by key."""

@@ -23,6 +23,7 @@ from typing import Any
 
 import harness.budget
 import harness.cache
+import harness.database
 import harness.judging
 from generator.schema.bank import Bank
 from harness.evaluate import bank_prompts, response_calls
@@ -91,7 +92,7 @@ def die_at(commit: int, *, before: bool) -> None:
         if last:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    harness.cache.transaction = harness.budget.transaction = deadly
+    harness.cache.transaction = harness.budget.transaction = harness.database.transaction = deadly
 
 
 class Child:
