@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import os
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from generator.findings import ABSENT, Findings
+from generator.findings import ABSENT, Findings, shown
 from generator.schema.canonical import sha256_hex
 
 _MOST = 20  # places of one file; a file that differs in more was not made by this program
@@ -54,9 +57,12 @@ class Held:
 
 
 def differences(published: bytes, right: bytes) -> Iterator[Difference]:
-    """Yield (place, what is there, what belongs there): lines of a text, the first byte of anything else."""
+    """Yield (place, what is there, what belongs there): members of JSON, lines of a text, else the first byte."""
     if not (_is_text(published) and _is_text(right)):
         yield _first_byte(published, right)
+        return
+    if members := list(itertools.islice(_members(published, right), _MOST)):
+        yield from members
         return
     a, b = published.decode().split("\n"), right.decode().split("\n")
     least = min(len(a), len(b))
@@ -73,6 +79,28 @@ def differences(published: bytes, right: bytes) -> Iterator[Difference]:
         yield "lines", f"{len(pairs)} lines that differ", f"{len(b)} lines"
 
 
+def _members(published: bytes, right: bytes) -> Iterator[Difference]:
+    """Yield every member in which two JSON texts differ; nothing where either is none, or only its form differs."""
+    if right[:1] not in b"{[":
+        return
+    try:
+        seen, wanted = json.loads(published), json.loads(right)
+    except (ValueError, RecursionError):
+        return
+    yield from _unequal("", seen, wanted)
+
+
+def _unequal(key: str, a: Any, b: Any) -> Iterator[Difference]:
+    if isinstance(a, dict) and isinstance(b, dict):
+        for name in sorted(a.keys() | b.keys()):
+            yield from _unequal(f"{key}.{name}".lstrip("."), a.get(name, ABSENT), b.get(name, ABSENT))
+    elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+        for place, (x, y) in enumerate(zip(a, b, strict=True)):
+            yield from _unequal(f"{key}[{place}]", x, y)
+    elif a != b:
+        yield key, shown(a), shown(b)
+
+
 def _is_text(data: bytes) -> bool:
     """Tell whether bytes are UTF-8 text; small counts in a binary file may look like it but for their zeros."""
     try:
@@ -83,10 +111,11 @@ def _is_text(data: bytes) -> bool:
 
 
 def _windows(a: str, b: str) -> tuple[str, str]:
-    """Return the part of two texts around their first difference."""
+    """Return the part of two texts around their first difference, each in one line."""
     place = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
     start = max(0, place - _BEFORE)
-    return tuple(t[start : start + _WINDOW].strip() or "nothing" for t in (a, b))  # type: ignore[return-value]
+    seen, right = (t[start : start + _WINDOW].strip().replace("\n", " ⏎ ") or "nothing" for t in (a, b))
+    return seen, right
 
 
 def _first_byte(a: bytes, b: bytes) -> Difference:
