@@ -258,9 +258,13 @@ class TestCommand:
         with ScriptedServer([Reply(body=chat(), cut=3), Reply(body=chat())]) as server:
             folder = self.folder(tmp_path, live_data(working, server.url))
             lost = json.loads(invoke(*self.args(folder, working), "--json").stdout)
+            slip = invoke(*self.args(folder, working), "--settle-lost", "0", "--model", "alpha/on")
             done = invoke(*self.args(folder, working), "--json", "--settle-lost", "0")
+            again = invoke(*self.args(folder, working), "--settle-lost", "0")
+        assert (slip.returncode, "calls of unknown cost" in slip.stderr) == (2, False)
         assert lost["unknown_cost_usd"] > 0
-        assert "1 calls of unknown cost are booked at $0.00 together" in done.stderr
+        assert "calls of unknown cost: 1, booked at $0.00 together" in done.stderr
+        assert "there is no call of unknown cost: nothing was booked" in again.stderr
         settled = json.loads(done.stdout)
         assert settled["unknown_cost_usd"] == 0
         assert settled["spent_usd"] == pytest.approx(lost["spent_usd"] - lost["unknown_cost_usd"])

@@ -14,7 +14,7 @@ import click
 
 from harness.bank import read_bank_folder
 from harness.budget import RUN_ACCOUNT, caps_of, dollars, picodollars
-from harness.evaluate import bank_prompts, chosen, response_calls
+from harness.evaluate import Prompt, bank_prompts, chosen, response_calls
 from harness.options import bank_option, cache_option, forecast_option, runs_option, summary_option
 from harness.outcome import Outcome
 from harness.progress import stage_progress
@@ -67,10 +67,12 @@ def command(
     now = int(time.time())
     try:
         with open_session(folder, stage="eval", bank=bank, cache=answers, now=now, environment=os.environ) as session:
+            names = chosen(models, list(session.plan.subject), "model")
+            prompts = bank_prompts(bank, chosen(concepts, list(bank.concept), "concept"))
+            # Only now: a slip in a name must book nothing.
             if settle_lost is not None:
-                settled = session.ledger.settle_lost(picodollars(settle_lost))
-                click.echo(f"{settled:,} calls of unknown cost are booked at ${settle_lost:.2f} together", err=True)
-            outcome = evaluate(session, models, concepts)
+                click.echo(settled_line(session, settle_lost), err=True)
+            outcome = evaluate(session, names, prompts)
             summary = summary_of(session, outcome)
     except KeyboardInterrupt:  # while rows are planned or looked up; during the calls the engine stops itself
         click.echo(f"interrupted: no answer is lost; `aibiasbench eval {run}` goes on from here", err=True)
@@ -79,12 +81,18 @@ def command(
     return exit_code(outcome, f"aibiasbench eval {run}")
 
 
-def evaluate(session: Session, models: Sequence[str] = (), concepts: Sequence[str] = ()) -> Outcome:
-    """Ask what is planned and not yet in the cache; shows progress on stderr."""
-    plan, bank = session.plan, session.bank
-    names = chosen(models, list(plan.subject), "model")
-    prompts = bank_prompts(bank, chosen(concepts, list(bank.concept), "concept"))
-    calls = (call for name in names for call in response_calls(plan, name, prompts))
+def settled_line(session: Session, billed: float) -> str:
+    """Book all calls whose cost is unknown at what was billed for them together, and say so."""
+    settled = session.ledger.settle_lost(picodollars(billed))
+    if not settled:
+        return "there is no call of unknown cost: nothing was booked"
+    return f"calls of unknown cost: {settled:,}, booked at {usd(billed)} together"
+
+
+def evaluate(session: Session, models: Sequence[str], prompts: list[Prompt]) -> Outcome:
+    """Ask models what is planned and not yet in the cache; shows progress on stderr."""
+    plan = session.plan
+    calls = (call for name in models for call in response_calls(plan, name, prompts))
     with stage_progress(stage_name("eval", plan.kind), cap=caps_of(plan)[RUN_ACCOUNT]) as watch:
         return session.engine.run(calls, watch=watch, keep=False)
 
