@@ -15,6 +15,7 @@ from generator import paths
 from generator.catalogue import Published, front_key, read_published, recovered_folder
 from generator.hosts import HOSTS, Mode, Size, check_space, faults
 from generator.incremental import State, file_hash, footprint, sources_version, write_state
+from generator.kept_scores import kept_scored
 from generator.mode_choice import chosen_mode
 from generator.pages import render_root, render_sitemaps, render_tombstone
 from generator.parts import Parts
@@ -26,7 +27,7 @@ from generator.receipt_pages import receipt_task
 from generator.redactions import read_redactions
 from generator.render import asset_files
 from generator.schema.errors import InputError
-from generator.scores import score_run
+from generator.scores import Scored, score_run
 from generator.search_index import write_search
 from generator.shards import Each, load_run, shard_keys
 from generator.site import Edition, read_site
@@ -137,13 +138,18 @@ def edition_of(
     checked = state.checked_by(plan.code, folder.name) if state else frozenset()
     run = load_run(folder.resolve(), checked=checked, each=each)
     report(f"run {folder.name}: scoring {sum(s.rows for s in run.manifest.shards):,} rows")
+
+    def score(withheld: frozenset[str]) -> Scored:
+        kept = options.cache_folder / "scores"
+        return kept_scored(run, withheld, plan.code, kept, lambda: score_run(run, withheld=withheld, each=each))
+
     if standing is None:
-        scored = score_run(run, each=each)
+        scored = score(frozenset())
         standing = standing_of(run, scored, preview=options.preview, withhold=options.withhold)
         if standing.withheld:
-            scored = score_run(run, withheld=standing.withheld, each=each)
+            scored = score(standing.withheld)
     else:
-        scored = score_run(run, withheld=standing.withheld, each=each)
+        scored = score(standing.withheld)
     return Edition(
         site=read_site(options.content / "site.toml"),
         run=run,

@@ -54,6 +54,7 @@ def site(base, tmp_path):
     state = state_file(tmp_path / ".cache", tmp_path / "dist")
     state.parent.mkdir(parents=True)
     shutil.copy(state_file(base / ".cache", base / "dist"), state)
+    shutil.copytree(base / ".cache" / "scores", tmp_path / ".cache" / "scores")
     return tmp_path / "content", tmp_path / "dist"
 
 
@@ -191,14 +192,16 @@ class TestOneShardChanged:
 
 
 class TestWordsAndLooks:
-    def test_a_stylesheet_renders_no_receipt_again(self, site, tmp_path, own_words):  # noqa: F811
+    def test_a_stylesheet_scores_nothing_and_renders_no_receipt_again(self, site, tmp_path, own_words, monkeypatch):  # noqa: F811
         templates, _ = own_words
         content, out = site
         kept = inodes(out)
         style = templates / "static" / "site.css"
         style.write_text(style.read_text() + "\n.new { color: red; }\n")
         forget()
-        run_publish(content, out)
+        with monkeypatch.context() as patch:
+            patch.setattr(building, "score_run", lambda *_, **__: pytest.fail("scored although no receipt changed"))
+            run_publish(content, out)
         now = inodes(out)
         pages = [p for p in now if p.startswith("runs/first/receipts/") and p.count("/") == 6]
         assert len(pages) == 2 * 18 * (2 * 2 * 2 + 1)
