@@ -137,19 +137,19 @@ def edition_of(
     report(f"run {folder.name}: checking receipts")
     checked = state.checked_by(plan.code, folder.name) if state else frozenset()
     run = load_run(folder.resolve(), checked=checked, each=each)
-    report(f"run {folder.name}: scoring {sum(s.rows for s in run.manifest.shards):,} rows")
 
     def score(withheld: frozenset[str]) -> Scored:
-        kept = options.cache_folder / "scores"
-        return kept_scored(run, withheld, plan.code, kept, lambda: score_run(run, withheld=withheld, each=each))
+        def make() -> Scored:
+            report(f"run {folder.name}: scoring {sum(s.rows for s in run.manifest.shards):,} rows")
+            return score_run(run, withheld=withheld, each=each)
 
+        return kept_scored(run, withheld, plan.code, options.cache_folder / "scores", make)
+
+    scored = score(standing.withheld if standing else frozenset())
     if standing is None:
-        scored = score(frozenset())
         standing = standing_of(run, scored, preview=options.preview, withhold=options.withhold)
         if standing.withheld:
             scored = score(standing.withheld)
-    else:
-        scored = score(standing.withheld)
     return Edition(
         site=read_site(options.content / "site.toml"),
         run=run,
