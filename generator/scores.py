@@ -5,13 +5,13 @@ Shards are read one at a time, and of a model only what the run's tables need is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from generator.attribute_scores import POINTS, Score
+from generator.attribute_scores import POINTS, Score, too_few
 from generator.audit_scores import Coverage, Strata, audit_rows
 from generator.control_scores import BAND
 from generator.schema.bank import CONTROLS
@@ -64,7 +64,7 @@ def score_run(
     own = Prepared.of(run, withheld, resamples)
     models = each(ShardTask.of(run, withheld, resamples), run.models) if each else in_threads(own.score, run.models)
     plans, maker = own.plans, own.maker
-    lacking = any(plans[c].withheld.any() for c in CONTROLS if c in plans)
+    lacking = frozenset(c for c in CONTROLS if c in plans and plans[c].withheld.any())
     mean_band, band_rows = _mean_band({m.model: m.controls for m in models if m.controls}, withheld=lacking)
     overall = {m.model: m.overall for m in models}
     audited, summary, coverage = _audit(run, {m.model: m.strata for m in models})
@@ -99,9 +99,12 @@ def _standing(row: Score, slug: str) -> Standing:
 
 
 def _mean_band(
-    models: dict[str, dict[str, tuple[float, FloatArray, int]]], *, withheld: bool
+    models: dict[str, dict[str, tuple[float, FloatArray, int]]], *, withheld: frozenset[str]
 ) -> tuple[dict[str, Any], list[Score]]:
-    """Return the band averaged over models, resample by resample: for the manifest, and as run-wide score rows."""
+    """Return the band averaged over models, resample by resample: for the manifest, and as run-wide score rows.
+
+    A resample in which one of the models has no value has none; `withheld` names the controls that lack a category.
+    """
     if not models:
         return {"n_models": 0, "band_low": None, "band_high": None, "swapped": None}, []
     edges = []
@@ -109,24 +112,22 @@ def _mean_band(
         found = [models[slug][control] for slug in sorted(models, key=str.encode)]
         mean = float(np.mean([estimate for estimate, _, _ in found]))
         draws = np.mean([d for _, d, _ in found], axis=0)
-        interval = percentile_interval(draws, one_attribute(min(n for _, _, n in found)))
-        edges.append((control, POINTS - POINTS * mean, interval.mapped(-POINTS, POINTS), min(n for _, _, n in found)))
-    swapped = round12(edges[1][1] / POINTS) < round12(edges[0][1] / POINTS)
+        sample = one_attribute(min(n for _, _, n in found))
+        interval = percentile_interval(draws, sample).mapped(-POINTS, POINTS)
+        flags = too_few(sample) | ({"withheld"} if control in withheld else set())
+        edges.append((control, Score("", OVERALL, None, POINTS - POINTS * mean, interval, sample.n, flags=flags)))
+    swapped = round12(edges[1][1].estimate / POINTS) < round12(edges[0][1].estimate / POINTS)
     if swapped:
-        edges.reverse()
-    flags = frozenset([*(["swapped"] if swapped else []), *(["withheld"] if withheld else [])])
-    rows = [
-        Score(metric, OVERALL, None, estimate, interval, n_concepts=n, flags=flags)
-        for metric, (_, estimate, interval, n) in zip(BAND, edges, strict=True)
-    ]
+        edges = [(control, replace(row, flags=row.flags | {"swapped"})) for control, row in reversed(edges)]
+    rows = [replace(row, metric=metric) for metric, (_, row) in zip(BAND, edges, strict=True)]
     band: dict[str, Any] = {"n_models": len(models), "swapped": swapped}
-    for metric, (control, estimate, interval, _) in zip(BAND, edges, strict=True):
+    for metric, (control, row) in zip(BAND, edges, strict=True):
         band[metric] = {
             "control": control,
-            "estimate": estimate,
-            "ci_low": number(interval.low),
-            "ci_high": number(interval.high),
-            "ci_tail": number(interval.tail),
+            "estimate": row.estimate,
+            "ci_low": number(row.interval.low),
+            "ci_high": number(row.interval.high),
+            "ci_tail": number(row.interval.tail),
         }
     return band, rows
 

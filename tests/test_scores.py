@@ -273,6 +273,70 @@ class TestTables:
             assert row_of(medium_scored, edge, model="*").estimate == medium_scored.mean_band[edge]["estimate"]
 
 
+class TestMeanBand:
+    """The run's mean band where a model hardly has a control, or a control alone lacks a category."""
+
+    BANK = make_bank(groups=2, quota={"stance": 2, "allocation": 2}, control_quota={"stance": 2, "allocation": 2})
+
+    def scored(self, folder, left, bank=BANK, **options):
+        """A run of two models; the first has a value on `left` concepts of the tag control only."""
+
+        def answers(model, concept, framing, group, repeat):
+            if concept.startswith(CONTROL_TAG) and model == MODEL and concept not in left:
+                return ("REFUSAL", "REFUSAL")
+            return random_answers(model, concept, framing, group, repeat)
+
+        made = make_run(folder, bank=bank, models=(MODEL, OTHER), answers=answers)
+        return score_run(load_run(made), resamples=SMALL, **options)
+
+    @staticmethod
+    def ends(scored):
+        """The two rows of model *, by control."""
+        return {scored.mean_band[e]["control"]: row_of(scored, e, model="*") for e in ("band_low", "band_high")}
+
+    def test_a_resample_in_which_one_model_has_no_value_is_dropped(self, tmp_path):
+        names = [c.id for c in self.BANK.concepts_of(CONTROL_TAG)]
+        scored = self.scored(tmp_path / "band", names[:2])
+        counts = scored.weights[CONTROL_TAG].astype(float)
+        replicates = []
+        for model in (MODEL, OTHER):
+            own = [d for d in scored.tables["disparities"].to_pylist() if d["model"] == model]
+            values = {
+                n: [d["disparity"] for d in own if d["concept"] == n and d["disparity"] is not None] for n in names
+            }
+            use = [bool(values[n]) for n in names]
+            means = [np.mean(values[n]) for n in names if values[n]]
+            with np.errstate(invalid="ignore"):
+                replicates.append(counts[:, use] @ means / counts[:, use].sum(axis=1))
+        averaged = np.mean(replicates, axis=0)
+        kept = averaged[~np.isnan(averaged)]
+        assert 0 < len(kept) < 0.99 * SMALL
+        row = self.ends(scored)[CONTROL_TAG]
+        assert row.ci_tail == expanded_tail(2, 1)
+        high = 100 - 100 * np.quantile(np.round(kept, 12), row.ci_tail)
+        assert row.ci_high == pytest.approx(high, abs=1e-9)
+        assert "unstable" in row.flags
+        assert "unstable" not in self.ends(scored)[CONTROL_PROFESSION].flags
+
+    def test_an_end_that_rests_on_one_concept_has_no_interval_and_is_sparse(self, tmp_path):
+        ends = self.ends(self.scored(tmp_path / "band", [self.BANK.concepts_of(CONTROL_TAG)[0].id]))
+        assert (ends[CONTROL_TAG].n_concepts, ends[CONTROL_TAG].ci_low) == (1, None)
+        assert "sparse" in ends[CONTROL_TAG].flags
+        assert "sparse" not in ends[CONTROL_PROFESSION].flags
+        assert ends[CONTROL_PROFESSION].ci_low is not None
+
+    def test_an_end_is_withheld_by_its_own_control(self, tmp_path):
+        data = self.BANK.model_dump(mode="json")
+        data["concepts"] = [c for c in data["concepts"] if not c["id"].startswith(f"{CONTROL_TAG}_stance")]
+        bank = load_bank(data, "band")
+        left = [c.id for c in bank.concepts_of(CONTROL_TAG)]
+        ends = self.ends(self.scored(tmp_path / "band", left, bank, withheld=frozenset({"stance"})))
+        assert {control: "withheld" in row.flags for control, row in ends.items()} == {
+            CONTROL_PROFESSION: True,
+            CONTROL_TAG: False,
+        }
+
+
 class TestLaws:
     def test_scoring_twice_gives_the_same_tables(self, medium, medium_scored):
         again = score_run(load_run(medium), resamples=SMALL)
@@ -490,6 +554,19 @@ class TestWithheld:
         a = expanded_tail(3, 2)
         low = np.quantile(np.round(draws[~np.isnan(draws)], 12), a)
         assert row.ci_low == pytest.approx(100 * low, abs=1e-9)
+
+    def test_planned_rows_are_those_of_the_concepts_that_are_left(self, withheld):
+        left = [c for c in MEDIUM.concepts_of("age") if c.category != "stance"]
+        planned = len(left) * 2 * len(MEDIUM.groups_of("age")) * 3
+        assert row_of(withheld, "error_rate", "age").n_rows == planned
+
+    def test_an_absent_row_of_it_makes_nothing_incomplete(self, tmp_path):
+        rows = make_rows(MEDIUM, MODEL, run_id="gaps", answers=random_answers)
+        rows = [r for r in rows if r["category"] != "stance" or r["repeat"] != 1]
+        run = load_run(write_run(tmp_path / "gaps", MEDIUM, {MODEL: rows}))
+        assert "incomplete" in row_of(score_run(run, resamples=SMALL), "error_rate", "age").flags
+        scored = score_run(run, withheld=frozenset({"stance"}), resamples=SMALL)
+        assert set(row_of(scored, "error_rate", "age").flags) - {"unstable"} == {"withheld"}
 
     def test_the_agreement_of_its_rubric_stays_to_say_why(self, withheld):
         assert "stance" in withheld.tables["agreement"]["rubric"].to_pylist()
