@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from generator import paths
+from generator.receipt_text import vote_text
 from generator.shards import read_shard
 from generator.views import View
 
@@ -18,7 +19,7 @@ _PLACE = ("concept", "framing", "group", "repeat")
 
 @dataclass(frozen=True)
 class Differing:
-    """One audited answer with two labels, and the page of its receipt."""
+    """One audited answer with two labels, each judge's vote in a word, and the page of its receipt."""
 
     receipt_id: str
     model: str
@@ -30,6 +31,7 @@ class Differing:
     rubric: str
     final_label: str
     human_label: str
+    votes: tuple[str, ...]
 
 
 def differing(view: View) -> list[Differing]:
@@ -42,7 +44,7 @@ def differing(view: View) -> list[Differing]:
 
 
 def _of_model(view: View, model: str, rows: Mapping[str, Mapping[str, Any]], ids: pa.Array) -> list[Differing]:
-    table = read_shard(view.edition.run, model, ["receipt_id", *_PLACE])
+    table = read_shard(view.edition.run, model, ["receipt_id", *_PLACE, "votes"])
     found = []
     for own in table.filter(pc.is_in(table["receipt_id"], value_set=ids)).to_pylist():
         concept = view.bank.concept[own["concept"]]
@@ -61,6 +63,7 @@ def _of_model(view: View, model: str, rows: Mapping[str, Mapping[str, Any]], ids
                 rubric=row["rubric"],
                 final_label=row["final_label"],
                 human_label=row["human_label"],
+                votes=tuple(vote_text(vote) for vote in own["votes"]),
             )
         )
     return found

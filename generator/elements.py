@@ -3,7 +3,8 @@
 `score(row, column, digits)` writes a `data-score` element from a ScoreRow; `cell(table, key, column, value, digits,
 scale)` a `data-cell` element, where `key` is the table's key columns joined by commas (TABLE_KEYS) and a
 `data-scale="100"` says that the page shows 100 times the file's value. The element's whole text is `format(value,
-".<digits>f")` with minus zero as zero, or `–` where the file has null; digits can be counted in the text.
+".<digits>f")` with minus zero as zero, a whole number `format(value, ",")`, or `–` where the file has null; digits can
+be counted in the text.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ TABLE_KEYS = {
 
 
 def number(value: float | None, digits: int = 1) -> str:
-    """Return a number as Python's format rounds it, minus zero as zero, and `–` for null.
+    """Return a number as Python's format rounds it, minus zero as zero, a count in thousands, and `–` for null.
 
     Raises ValueError on NaN or infinity: a published number is finite or null.
     """
@@ -36,6 +37,8 @@ def number(value: float | None, digits: int = 1) -> str:
         return NULL
     if value != value or value in (float("inf"), float("-inf")):
         raise ValueError(f"cannot publish {value!r}: write null where there is no value")
+    if isinstance(value, int) and digits == 0:
+        return f"{value:,}"
     text = f"{value:.{digits}f}"
     return text[1:] if text.startswith("-") and not text.strip("-0.") else text
 

@@ -175,6 +175,7 @@ def render_explorer(edition: Edition) -> Iterator[tuple[str, bytes]]:
     values = {
         "models": models,
         "statuses": STATUSES,
+        "tolerance": SCORE_TOLERANCE,
         "total": sum(len(m.outcomes) for m in rows),
         "judges": {m.model: 2 if m.panel.tiebreak is None else 3 for m in edition.run.manifest.models},
         # With their hashes, so that a browser never joins a stored copy of one with a newer copy of the other.

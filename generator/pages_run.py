@@ -17,12 +17,13 @@ from generator.render import frame, plural, render_page
 from generator.schema.bank import REFUSAL, Rubric
 from generator.schema.panel import Panel
 from generator.schema.tables import RUN_WIDE
-from generator.schema.verdict import STATUSES, score_bin
+from generator.schema.verdict import SCORE_TOLERANCE, STATUSES, score_bin
 from generator.scorebook import ScoreRow
 from generator.views import View
 
 NOTE_FILE = "note.txt"
 AUDIT_RECORD = Path("audit", "draw.json")  # the harness's; a run may come without it
+_ALL_THROUGH = "Every rubric passes the gate."
 _PANEL_RATES = ("contested_rate", "error_rate", "verdict_mismatch_rate", "mask_leakage")
 
 
@@ -61,9 +62,7 @@ def render_judging(view: View, page: str) -> bytes:
     """Render the judging page."""
     rows = _agreement(view)
     whole = [row for row in rows if row["vendor"] == RUN_WIDE]
-    failing = [row["rubric"] for row in whole if row["gate"] not in ("kappa", "pabak")]
-    verdict = f"Not through the gate: {', '.join(failing)}." if failing else "Every rubric passes the gate."
-    lede = f"{declared(view)} {verdict}"
+    lede = f"{declared(view)} {_verdict(whole)}"
     context = frame(
         view.edition,
         page,
@@ -79,10 +78,22 @@ def render_judging(view: View, page: str) -> bytes:
         lede=lede,
         whole=whole,
         differ=_differ(view, whole),
+        scored=[rubric.id for rubric in view.bank.rubrics if rubric.scale == "score"],
+        tolerance=SCORE_TOLERANCE,
         vendors=_vendors(rows),
         panels=_panels(view),
         note=bool(read_note(view.edition.run.folder)),
     )
+
+
+def _verdict(whole: Sequence[dict[str, Any]]) -> str:
+    """Say which rubrics do not pass the gate, and which pass only weakly: a plain "passes" would hide that."""
+    failing = [row["rubric"] for row in whole if row["gate"] not in ("kappa", "pabak")]
+    weak = [row["rubric"] for row in whole if row["gate"] == "pabak"]
+    if failing:
+        weakly = f" Only weakly, by PABAK: {', '.join(weak)}." if weak else ""
+        return f"Not through the gate: {', '.join(failing)}.{weakly}"
+    return f"Every rubric passes the gate, but only weakly (by PABAK): {', '.join(weak)}." if weak else _ALL_THROUGH
 
 
 def _differ(view: View, whole: Sequence[dict[str, Any]]) -> set[str]:

@@ -22,7 +22,7 @@ from generator.bulk import Part, compile_template, constants, hole, plain, rende
 from generator.receipt_columns import DICTIONARIES, row_columns
 from generator.receipt_sets import neighbours, row_page_columns, set_columns
 from generator.redactions import Redactions
-from generator.render import assets, environment, frame
+from generator.render import assets, environment, frame, number
 from generator.schema.bank import Bank
 from generator.site import Edition
 
@@ -152,15 +152,18 @@ def receipt_task(edition: Edition, model: str, out: Path) -> ReceiptTask:
 def model_numbers(
     edition: Edition, model: str
 ) -> tuple[dict[tuple[str, str, str], str], dict[tuple[str, str], tuple[str, str]]]:
-    """Return the published cell means and disparities of a model as the set pages print them."""
-    number = environment().filters["num"]
+    """Return the published cell means (0 to 1) and disparities (0 to 100) of a model as the set pages print them."""
     tables = edition.scored.tables
     cells = tables["cells"].filter(pc.equal(tables["cells"]["model"], model)).to_pylist()
     disparities = tables["disparities"].filter(pc.equal(tables["disparities"]["model"], model)).to_pylist()
     return (
         {(c["concept"], c["framing"], c["group"]): number(c["mean_value"], 2) for c in cells},
-        {(d["concept"], d["framing"]): (number(d["disparity"], 2), str(d["n_groups"])) for d in disparities},
+        {(d["concept"], d["framing"]): (_hundredfold(d["disparity"]), str(d["n_groups"])) for d in disparities},
     )
+
+
+def _hundredfold(disparity: float | None) -> str:
+    return number(None if disparity is None else disparity * 100, 1)
 
 
 def set_batches(shard: str, withheld: frozenset[str], rows: int) -> Iterator[tuple[pa.Table, list[str]]]:

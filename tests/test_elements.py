@@ -20,6 +20,9 @@ class TestNumber:
             (-0.0, 2, "0.00"),
             (-0.05, 1, "-0.1"),
             (3, 0, "3"),
+            (16417, 0, "16,417"),  # a count; digits after a point are counted by the same pattern
+            (-1200, 0, "-1,200"),
+            (16417, 1, "16417.0"),
             (None, 1, "–"),
         ],
     )

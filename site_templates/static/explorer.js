@@ -8,6 +8,10 @@
   const note = document.getElementById("explorer-note");
   const form = document.getElementById("explorer-form");
   const status = document.getElementById("explorer-status");
+  const advice = document.getElementById("explorer-advice");
+  const clear = document.getElementById("explorer-clear");
+  const hint = document.getElementById("explorer-hint");
+  const region = document.getElementById("explorer-rows");
   let body = document.querySelector("#explorer-table tbody");
   const element = (name) => form.elements.namedItem(name);
 
@@ -16,6 +20,7 @@
       + "the index of rows. “aibiasbench serve” starts one on this machine. The lists below lead to every row without it.";
     return;
   }
+  note.textContent = "Loading the index of all rows …";
 
   // ---- The index: one planned row of one model is (model, place); every property is a small code in a typed array.
 
@@ -80,6 +85,7 @@
 
   function readAddress() {
     const asked = new URLSearchParams(location.search);
+    narrowChoices("");
     for (const name of SELECTS) {
       let value = asked.get(name) || "";
       if (name === "group" && value && !value.includes(".")) value = `${asked.get("attribute") || ""}.${value}`;
@@ -94,6 +100,8 @@
   function writeAddress(push) {
     const kept = new URLSearchParams();
     for (const [name, value] of new FormData(form)) if (value) kept.set(name, value);
+    // A field that waits for a model is switched off, and a form leaves such a field out.
+    if (element("q").value) kept.set("q", element("q").value);
     if (page) kept.set("page", page + 1);
     const target = kept.size ? `?${kept}` : location.pathname;
     history[push ? "pushState" : "replaceState"](null, "", target);
@@ -191,12 +199,28 @@
     });
   }
 
-  /** Only concepts and groups of the chosen attribute can be chosen. */
-  function narrowChoices() {
-    const attribute = element("attribute").value;
-    for (const name of ["concept", "group"]) {
-      for (const set of element(name).querySelectorAll("optgroup")) {
-        set.hidden = attribute !== "" && set.dataset.attribute !== attribute;
+  const sets = { concept: [], group: [] }; // the choices of each attribute, in its order
+
+  /** Leave the concepts and groups of one attribute, or of all. The rest goes: not every browser can hide a choice. */
+  function narrowChoices(attribute) {
+    for (const [name, all] of Object.entries(sets)) {
+      let after = null;
+      for (const set of [...all].reverse()) {
+        const fits = attribute === "" || set.dataset.attribute === attribute || set.contains(element(name).selectedOptions[0]);
+        if (!fits) set.remove();
+        else if (!set.isConnected) element(name).insertBefore(set, after);
+        if (fits) after = set;
+      }
+    }
+  }
+
+  /** Categories and framings that the chosen attribute does not have at all; a chosen one stays. */
+  function hideEmpty(counts) {
+    const attribute = plan.names.attribute.indexOf(element("attribute").value);
+    for (const name of ["category", "framing"]) {
+      for (const { option, code } of choices[name]) {
+        option.hidden = attribute >= 0 && counts[name][code] === 0 && !option.selected
+          && !plan[name].some((own, p) => own === code && plan.attribute[p] === attribute);
       }
     }
   }
@@ -349,10 +373,47 @@
 
   function sayFound(count) {
     const pages = Math.max(1, Math.ceil(count / PAGE_ROWS));
+    region.setAttribute("aria-label", pages > 1 ? `Rows found, page ${page + 1} of ${whole(pages)}` : "Rows found");
     say(count === 1 ? "1 row" : `${whole(count)} rows`);
     document.getElementById("explorer-page").textContent = `Page ${page + 1} of ${whole(pages)}`;
     document.getElementById("explorer-back").disabled = page === 0;
     document.getElementById("explorer-next").disabled = page + 1 >= pages;
+  }
+
+  const labelOfField = (name) => form.querySelector(`label[for="filter-${name}"]`).textContent;
+
+  /** How many rows there would be without one of the filters: those that fail nothing but it. */
+  function withoutOne(counts) {
+    return SELECTS.filter((name) => element(name).value)
+      .map((name) => ({ name, rows: counts[name].reduce((sum, count) => sum + count, 0) }))
+      .filter((one) => one.rows > 0)
+      .sort((a, b) => b.rows - a.rows);
+  }
+
+  /** What to loosen where nothing is found, and what is missing where a text waits for its model. */
+  function adviceFor(count, counts, hits, text) {
+    if (text && !hits) return `The text “${visible(text)}” is not searched yet: choose a model, whose responses are then searched.`;
+    if (count) return "";
+    if (hits && hits.size === 0) return "No response of this model holds this text. Try fewer or other words, or another model.";
+    const [most] = withoutOne(counts);
+    if (most) {
+      const rows = most.rows === 1 ? "1 row" : `${whole(most.rows)} rows`;
+      return `No row matches all filters. With “${labelOfField(most.name)}” set to any, ${rows} would.`;
+    }
+    const ticked = form.querySelector("input[type=checkbox]:checked");
+    return `No row matches all filters. ${ticked ? "Untick a box of “Only rows”, or set" : "Set"} more than one filter to any.`;
+  }
+
+  function advise(text) {
+    advice.hidden = clear.hidden = text === "";
+    advice.textContent = text;
+  }
+
+  function hintAtModel() {
+    const model = element("model").value;
+    hint.textContent = (model ? `The file of responses of ${model} is loaded and searched in your browser.`
+      : "Choose a model first: its file of responses is then loaded and searched in your browser.")
+      + " Nothing you type leaves it.";
   }
 
   /** Let the browser paint what is drawn before the rest is counted. */
@@ -363,11 +424,13 @@
     root.setAttribute("aria-busy", "true");
     const text = element("q").value.trim();
     element("q").disabled = element("model").value === "";
+    hintAtModel();
     let hits = null;
     try {
       hits = await matching(text);
     } catch (error) {
       say(`The responses could not be loaded (${error.message}).`);
+      advise("");
       root.setAttribute("aria-busy", "false");
       return;
     }
@@ -379,9 +442,12 @@
     await painted();
     if (mine !== turn) return;
     const all = scan(want, hits, Infinity);
+    const found = countsOf(all);
     sayFound(all.rows.length);
-    showCounts(countsOf(all));
-    narrowChoices();
+    advise(adviceFor(all.rows.length, found.counts, hits, text));
+    showCounts(found);
+    narrowChoices(element("attribute").value);
+    hideEmpty(found.counts);
     root.setAttribute("aria-busy", "false");
   }
 
@@ -408,6 +474,7 @@
         set.label = attribute.label;
         set.dataset.attribute = attribute.id;
         element(name).append(set);
+        sets[name].push(set);
         return set;
       });
       fillSelect("concept", attribute.concepts.map((c) => ({ text: c.title, value: c.id, code: concept++ })), concepts);
@@ -418,7 +485,14 @@
 
   function listen() {
     const changed = () => { page = 0; writeAddress(true); refresh(); };
-    const turnTo = (step) => () => { page += step; writeAddress(true); refresh(); };
+    // Who turns a page reads on at its top; the button may have been switched off under the finger.
+    const turnTo = (step) => async () => {
+      page += step;
+      writeAddress(true);
+      await refresh();
+      region.focus({ preventScroll: true });
+      region.scrollIntoView({ block: "start" });
+    };
     for (const input of form.querySelectorAll("select, input[type=checkbox]")) {
       input.addEventListener("change", () => {
         if (input.name === "attribute") { element("concept").value = ""; element("group").value = ""; }
@@ -426,7 +500,11 @@
       });
     }
     form.addEventListener("submit", (event) => { event.preventDefault(); changed(); });
-    form.addEventListener("reset", () => setTimeout(changed));
+    form.addEventListener("reset", () => {
+      // The button below the table's head goes away with what it cleared: the focus must not go with it.
+      if (clear.contains(document.activeElement)) element("model").focus();
+      setTimeout(changed);
+    });
     document.getElementById("explorer-back").addEventListener("click", turnTo(-1));
     document.getElementById("explorer-next").addEventListener("click", turnTo(1));
     addEventListener("popstate", () => { readAddress(); refresh(); });
