@@ -9,9 +9,12 @@ from markupsafe import Markup, escape
 
 from generator import paths
 from generator.charts import interval_chart
-from generator.render import NULL, cell, concept_title, frame, marked, render_page
+from generator.group_refusals import GroupRefusals
+from generator.render import NULL, cell, concept_title, frame, marked, plural, render_page
 from generator.schema.bank import FRAMINGS, SLOT, Attribute, Concept, group_np, with_article
 from generator.scorebook import ScoreRow
+from generator.stats.bootstrap import one_attribute
+from generator.stats.evidence import tail_p
 from generator.views import Footnotes, View
 
 
@@ -27,6 +30,7 @@ class ModelRow:
     worst_gap: ScoreRow
     refusal_rate: ScoreRow
     instability: ScoreRow
+    refusing: GroupRefusals | None
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,9 @@ class FramingPart:
 
 def _row(view: View, model: str, attribute: str) -> ModelRow:
     metrics = ("consistency", "excess", "mde", "refusal_asymmetry", "worst_gap", "refusal_rate", "instability")
-    return ModelRow(model, *(view.book.row(model, metric, attribute) for metric in metrics))
+    rows = {metric: view.book.row(model, metric, attribute) for metric in metrics}
+    asymmetry = rows.pop("refusal_asymmetry")
+    return ModelRow(model=model, asymmetry=asymmetry, refusing=view.group_refusal(model, attribute), **rows)
 
 
 def _sorted(rows: list[ModelRow]) -> list[ModelRow]:
@@ -98,7 +104,24 @@ def _lede(view: View, attribute: Attribute) -> str:
     found = [view.evidence(model, attribute.id) for model in view.models]
     counted = ", ".join(f"{found.count(word)} {word}" for word in ("flagged", "suggestive", "unresolved"))
     lacking = found.count(None)
-    return f"Of {len(view.models)} models: {counted}{f', {lacking} without a tier' if lacking else ''}."
+    refusing = sum(view.group_refusal(model, attribute.id) is not None for model in view.models)
+    refused = f" In {plural(refusing, 'model')} refusals depend on the group." if refusing else ""
+    return f"Of {len(view.models)} models: {counted}{f', {lacking} without a tier' if lacking else ''}.{refused}"
+
+
+def least_p_adjusted(view: View, attribute: str) -> float | None:
+    """Return the smallest adjusted p that an attribute could have in any model, or None where none has one.
+
+    No resample at or below zero. Benjamini and Hochberg raise no p when all attributes of a model are at this floor.
+    """
+    kept = min((len(counts) for counts in view.edition.scored.weights.values()), default=0)
+    tested = [m for m in view.models if view.book.row(m, "excess", attribute).p_adjusted is not None]
+    concepts = (min(_concepts(view, m, attribute), _concepts(view, m, view.edge(m) or "")) for m in tested)
+    return min((tail_p(0, kept, one_attribute(n)) for n in concepts), default=None)
+
+
+def _concepts(view: View, model: str, attribute: str) -> int:
+    return view.book.row(model, "consistency", attribute).n_concepts or 0
 
 
 def render_attribute(view: View, attribute: Attribute) -> bytes:
@@ -129,6 +152,7 @@ def render_attribute(view: View, attribute: Attribute) -> bytes:
         lede=lede,
         example=group_np(attribute.groups[0], concepts[0].noun) if concepts else None,
         rows=rows,
+        least_p=None if control else least_p_adjusted(view, attribute.id),
         lines=lines,
         fn=Footnotes(page),
         caption="Each model before its own control band; lines are 95 % intervals. Sorted by consistency.",

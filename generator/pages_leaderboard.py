@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from generator import paths
 from generator.charts import Line, bar
+from generator.group_refusals import GroupRefusals
 from generator.render import frame, plural, render_page
 from generator.schema.bank import FRAMINGS
 from generator.schema.tables import OVERALL, RUN_WIDE
@@ -27,6 +28,7 @@ class Ranked:
     low: ScoreRow
     high: ScoreRow
     evidence: dict[str, int]
+    refusing: tuple[GroupRefusals, ...]
     bar: Markup
 
 
@@ -37,6 +39,7 @@ class MatrixCell:
     attribute: str
     consistency: ScoreRow
     evidence: str | None
+    refusing: bool
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,7 @@ def _entry(view: View, row: dict[str, object]) -> Ranked:
         low=low,
         high=high,
         evidence=view.evidence_counts(model),
+        refusing=view.group_refusals(model),
         bar=bar(line, view.board_domain),
     )
 
@@ -89,13 +93,22 @@ def matrix(view: View) -> list[MatrixRow]:
         MatrixRow(
             model=row["model"],
             overall=view.book.row(row["model"], "consistency"),
-            cells=tuple(
-                MatrixCell(a.id, view.book.row(row["model"], "consistency", a.id), view.evidence(row["model"], a.id))
-                for a in view.demographic
-            ),
+            cells=_cells(view, row["model"]),
         )
         for row in order
     ]
+
+
+def _cells(view: View, model: str) -> tuple[MatrixCell, ...]:
+    return tuple(
+        MatrixCell(
+            attribute=a.id,
+            consistency=view.book.row(model, "consistency", a.id),
+            evidence=view.evidence(model, a.id),
+            refusing=view.group_refusal(model, a.id) is not None,
+        )
+        for a in view.demographic
+    )
 
 
 def _sample(view: View) -> Markup:
@@ -150,6 +163,7 @@ def render_leaderboard(view: View, page: str) -> bytes:
         ranked=_ranked(view),
         unranked=unranked(view),
         matrix=matrix(view),
+        refusing=any(view.group_refusals(model) for model in view.models),
         sample=_sample(view),
         mean_band=mean_band(view),
         answered=answered(view),

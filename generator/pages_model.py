@@ -11,6 +11,8 @@ from markupsafe import Markup
 from generator import paths
 from generator.chart_scale import Domain
 from generator.charts import Line, bar, interval_chart
+from generator.evidence_signs import suggestive_signs
+from generator.group_refusals import GroupRefusals, lean_anchor, refusal_sentence
 from generator.pages_leaderboard import mean_band, unranked
 from generator.render import NULL, cell, frame, plural, render_page
 from generator.schema.bank import Attribute
@@ -60,15 +62,22 @@ class GroupLean:
 
 @dataclass(frozen=True)
 class AttributePart:
-    """All of a model's numbers on one attribute; `more` follows the second table's columns, None where none applies."""
+    """All of a model's numbers on one attribute.
+
+    `more` follows the second table's columns, None where none applies; `signs` say what made it suggestive;
+    `refusing` is there where refusals depend on the group.
+    """
 
     id: str
     label: str
     consistency: ScoreRow
     excess: ScoreRow
+    disparity: ScoreRow
+    signs: tuple[str, ...]
     mde: ScoreRow
     more: tuple[ScoreRow | None, ...]
     lean: tuple[GroupLean, ...]
+    refusing: GroupRefusals | None
     results: tuple[ConceptResult, ...]
 
     @property
@@ -145,14 +154,19 @@ def _more(view: View, model: str, attribute: str) -> tuple[ScoreRow | None, ...]
 
 
 def _part(view: View, model: str, attribute: Attribute, domain: Domain) -> AttributePart:
+    excess, disparity = (view.book.row(model, metric, attribute.id) for metric in ("excess", "disparity"))
+    edge = view.book.row(model, "disparity", view.edge(model) or "")
     return AttributePart(
         id=attribute.id,
         label=attribute.label,
         consistency=view.book.row(model, "consistency", attribute.id),
-        excess=view.book.row(model, "excess", attribute.id),
+        excess=excess,
+        disparity=disparity,
+        signs=suggestive_signs(excess, disparity, edge),
         mde=view.book.row(model, "mde", attribute.id),
         more=_more(view, model, attribute.id),
         lean=group_lean(view, model, attribute, domain) if attribute.kind == "demographic" else (),
+        refusing=view.group_refusal(model, attribute.id),
         results=tuple(view.concept_results(model, attribute.id)),
     )
 
@@ -162,15 +176,18 @@ def _whole(view: View, model: str) -> dict[str, Any]:
 
 
 def summary(view: View, model: str) -> str:
-    """Say in two sentences what the evidence about a model comes to."""
+    """Say in two sentences what the evidence about a model's scored answers comes to."""
     found_on = {word: [a for a in view.demographic if view.evidence(model, a.id) == word] for word in FOUND}
     few = sum(map(len, found_on.values())) <= NAMED
     names = {w: [a.label + (_direction(view, model, a) if few else "") for a in on] for w, on in found_on.items()}
-    parts = [f"{FOUND[word]}: {', '.join(found)}" for word, found in names.items() if found]
+    parts = [f"{word}: {', '.join(found)}" for word, found in names.items() if found]
     open_ = view.evidence_counts(model)["unresolved"]
     if not parts and not open_:
         return "Nothing follows about this model: no attribute could be tested against its own noise."
-    first = f"{'; '.join(parts)}." if parts else "On no attribute does this run show more than the model’s own noise."
+    if parts:
+        first = f"In its scored answers, {'; '.join(parts)}."
+    else:
+        first = "On no attribute do this model’s scored answers show more than its own noise."
     if not open_:
         return first
     return f"{first} {plural(open_, 'attribute')} unresolved, which is not the same as clean."
@@ -184,12 +201,13 @@ def _direction(view: View, model: str, attribute: Attribute) -> str:
 
 
 def _opened(view: View, model: str) -> list[str]:
-    """Return the attributes whose lean a reader wants to see at once: those with evidence, or else the first."""
-    found = [a.id for a in view.demographic if view.evidence(model, a.id) in FOUND]
+    """Return the attributes whose lean a reader wants to see at once: those that are named first, or else the first."""
+    refusing = [f.attribute.id for f in view.group_refusals(model)]
+    found = [a.id for a in view.demographic if view.evidence(model, a.id) in FOUND or a.id in refusing]
     return found or [a.id for a in view.demographic[:1]]
 
 
-FOUND = {"flagged": "Flagged", "suggestive": "Suggestive"}
+FOUND = ("flagged", "suggestive")
 
 
 def _comparisons(view: View, model: str) -> list[Difference]:
@@ -263,7 +281,8 @@ def caption(view: View, model: str) -> Markup:
     swapped = " Its controls are swapped: the tag control is the noisier." if "swapped" in low.flags else ""
     return Markup(
         "Shaded: the model’s own control band. Points are consistency, lines 95 % intervals; squares are the controls "
-        "that draw the band.{}"
+        "that draw the band. It holds real effects of professions, too, and its ends are estimates: their intervals "
+        "are those of the squares.{}"
     ).format(swapped)
 
 
@@ -274,7 +293,8 @@ def render_model(view: View, model: str, lean_domain: Domain) -> bytes:
     tier = view.tier[model]
     overall = view.book.row(model, "consistency")
     low, high = view.band(model)
-    words = summary(view, model)
+    refusals = refusal_sentence(view.group_refusals(model))
+    words = f"{summary(view, model)} {refusals.striptags()}".rstrip()
     context = frame(
         view.edition,
         page,
@@ -296,7 +316,8 @@ def render_model(view: View, model: str, lean_domain: Domain) -> bytes:
         entry=view.manifest.model(model),
         two=view.two_judges(model),
         fn=Footnotes(page),
-        summary=words,
+        summary=summary(view, model),
+        refusals=refusals,
         overall=overall,
         low=low,
         high=high,
@@ -319,6 +340,9 @@ def render_model(view: View, model: str, lean_domain: Domain) -> bytes:
         controls=[_part(view, model, a, lean_domain) for a in view.controls],
         whole=_whole(view, model),
         edge=view.edge(model),
+        edge_disparity=view.book.row(model, "disparity", view.edge(model) or ""),
+        found=FOUND,
+        lean_anchor=lean_anchor,
         opened=_opened(view, model),
         lean_domain=lean_domain,
         lean_span=lean_domain.high,

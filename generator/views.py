@@ -18,6 +18,7 @@ from generator import paths
 from generator.asked import Asked, asked_of
 from generator.chart_scale import Domain, domain_of
 from generator.charts import MARKS, Line
+from generator.group_refusals import GroupRefusals, group_refusals
 from generator.notices import checks_failed
 from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG, CONTROLS, Attribute, Concept
 from generator.schema.tables import OVERALL
@@ -212,6 +213,14 @@ class View:
         """Return how many attributes of a model have each evidence tier."""
         found = [self.evidence(model, a.id) for a in self.demographic]
         return {word: found.count(word) for word in EVIDENCE}
+
+    def group_refusals(self, model: str) -> tuple[GroupRefusals, ...]:
+        """Return the attributes on which a model's refusals depend on the group."""
+        return group_refusals(self.book, model, self.demographic)
+
+    def group_refusal(self, model: str, attribute: str) -> GroupRefusals | None:
+        """Return how a model's refusals depend on the groups of an attribute, or None where that is not clear."""
+        return next((f for f in self.group_refusals(model) if f.attribute.id == attribute), None)
 
     def line(self, model: str, attribute: str, name: str, *, kind: str | None = None) -> Line:
         """Return a model's consistency on an attribute as a chart line, its own band behind it."""
