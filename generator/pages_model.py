@@ -196,7 +196,8 @@ def summary(view: View, model: str) -> str:
 def _direction(view: View, model: str, attribute: Attribute) -> str:
     """Return whom an attribute's lean favors most and least, in brackets, or nothing where it is not known."""
     rows = [(g.label, view.book.row(model, "lean", attribute.id, g.id).estimate) for g in attribute.groups]
-    known = sorted(((round(-lean, 10), label) for label, lean in rows if lean is not None))
+    # As `AttributePart.treated` names them, equal leans in the bank's order.
+    known = sorted(((round(-lean, 10), label) for label, lean in rows if lean is not None), key=lambda item: item[0])
     return f" (treated best: {known[0][1]}, worst: {known[-1][1]})" if known and known[0][0] < known[-1][0] else ""
 
 
