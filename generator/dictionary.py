@@ -14,6 +14,7 @@ from generator.pages_run import reviewer
 from generator.render import frame, render_page
 from generator.schema.columns import MASK_SPANS, RECEIPT_COLUMNS, VOTE_FIELDS, VOTES, Column
 from generator.schema.score_rows import ROW_KINDS
+from generator.schema.table_rows import TABLE_ROWS, RowSet
 from generator.schema.tables import TABLES
 from generator.site import Edition
 
@@ -70,10 +71,11 @@ class ColumnNote:
 
 @dataclass(frozen=True)
 class TableNote:
-    """One table as the dictionary shows it: its files, columns, and the CSV's own columns where they differ."""
+    """One table as the dictionary shows it: files, rows, columns, and the CSV's own columns where they differ."""
 
     name: str
     description: str
+    row_set: RowSet
     files: tuple[DataFile, ...]
     columns: tuple[ColumnNote, ...]
     csv_only: tuple[ColumnNote, ...]
@@ -115,7 +117,7 @@ def table_notes(files: Sequence[DataFile]) -> tuple[TableNote, ...]:
         own = tuple(f for f in files if f.table == name)
         plain = {c.name for c in columns}
         flat = tuple(c for c in csv_columns(columns) if c.name not in plain)
-        notes.append(TableNote(name, text, own, column_notes(columns), column_notes(flat)))
+        notes.append(TableNote(name, text, TABLE_ROWS[name], own, column_notes(columns), column_notes(flat)))
     return tuple(notes)
 
 

@@ -95,7 +95,7 @@ class RunFacts:
     bank_version: str
     bank_sha256: str
     harness_sha: str
-    audit_seed: int
+    audit_seed: str
     repeats: int
     supersedes: str | None
     models: tuple[str, ...]
@@ -129,7 +129,7 @@ def run_facts(edition: Edition, book: ScoreBook) -> RunFacts:
         bank_version=manifest.bank_version,
         bank_sha256=manifest.bank_sha256,
         harness_sha=manifest.harness_sha,
-        audit_seed=manifest.seeds.audit,
+        audit_seed=str(manifest.seeds.audit),  # a text, so that it is quoted without separators
         repeats=manifest.repeats,
         supersedes=manifest.supersedes,
         models=models,

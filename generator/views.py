@@ -30,21 +30,23 @@ EVIDENCE = ("flagged", "suggestive", "unresolved")
 FLAG_WORDS = {
     "swapped": "Swapped controls: the favorite-color control moved this model’s answers more than professions did. "
     "The band is still drawn from the lower to the higher score.",
-    "sparse": "Sparse: eight or fewer concepts show any difference, or fewer than two have a value. Read the interval "
-    "with caution.",
+    "sparse": "Sparse: only one to eight concepts show any difference, so read the interval with caution; or exactly "
+    "one concept of an attribute or control that enters has a value, and there is no interval.",
     "degenerate": "Degenerate: no concept shows any difference, so resampling gives an interval of zero width. That is "
     "not certainty.",
     "unstable": "Unstable: more than one resample in a hundred gave no value, and the interval leaves those out.",
-    "incomplete": "Incomplete: a planned answer is absent, or a concept has no cell with two groups to compare.",
-    "withheld": "Withheld: a task category whose judges failed the agreement gate is left out of this number.",
+    "incomplete": "Incomplete: a planned answer is absent; or a concept has no framing with two groups to compare; or "
+    "the number needs an attribute or a control that has no value.",
+    "withheld": "Withheld: a task category that failed the agreement gate or the human audit is left out of this "
+    "number.",
 }
 FLAG_PAGES = {
     "swapped": "control-band",
     "sparse": "statistics",
     "degenerate": "statistics",
     "unstable": "statistics",
-    "incomplete": "scoring",
-    "withheld": "agreement",
+    "incomplete": "statistics",
+    "withheld": "statistics",
 }
 _LETTERS = "abcdef"
 

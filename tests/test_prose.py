@@ -52,7 +52,8 @@ def text_of(html):
 @pytest.fixture(scope="module")
 def edition(tmp_path_factory):
     models = ("sim-alpha/one", "sim-beta/two", "sim-judge-a/three", "sim-judge-c/four")
-    return edition_of(tmp_path_factory.mktemp("runs") / "prose-run", models=models, repeats=2, answers=answers)
+    folder = tmp_path_factory.mktemp("runs") / "prose-run"
+    return edition_of(folder, models=models, repeats=2, answers=answers, seeds={"run": 1, "audit": 1130})
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +110,9 @@ class TestFactsOfTheRun:
         text = text_of(pages["methodology/judging.html"])
         assert "that is so for 2 of 4 models: sim-judge-a/three, sim-judge-c/four." in text
         assert "The other 2 have a third vote." in text
+
+    def test_a_seed_has_no_separators_as_it_is_hashed_without(self, pages):
+        assert "seed 1130" in text_of(pages["methodology/reproduction.html"])
 
     def test_rows_are_counted(self, edition, pages):
         run = edition.run
@@ -269,7 +273,7 @@ class TestFiguresOfTheRules:
 
     def test_bounds_stand_for_every_number_of_groups(self, pages):
         text = text_of(pages[paths.methodology_page("scoring")])
-        assert "Largest disparity of a cell Lowest consistency 2 1.00 0.0 3 0.67 33.3" in text
+        assert "Largest disparity in a framing Lowest consistency 2 1.00 0.0 3 0.67 33.3" in text
         full = bounds(make_bank(("age",), groups=6))
         assert [(b["m"], b["consistency"]) for b in full] == [
             (2, "0.0"), (3, "33.3"), (4, "33.3"), (5, "40.0"), (6, "40.0"),

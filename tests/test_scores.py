@@ -504,6 +504,27 @@ class TestGaps:
         assert row_of(scored, "consistency").flags == ("incomplete",)
         assert row_of(scored, "band_low").estimate is None
 
+    def test_a_pooled_rate_has_a_value_in_every_resample_that_has_a_row(self, tmp_path):
+        left = [c.id for c in MEDIUM.concepts_of("religion")][:2]
+
+        def answers(model, concept, framing, group, repeat):
+            if concept.startswith("religion") and concept not in left:
+                return (None, 0.5)
+            return random_answers(model, concept, framing, group, repeat)
+
+        scored = self.scored(tmp_path / "gaps", make_rows(MEDIUM, MODEL, run_id="gaps", answers=answers))
+        unstable = {
+            (metric, attribute): "unstable" in row_of(scored, metric, attribute).flags
+            for metric in ("refusal_rate", "consistency")
+            for attribute in ("religion", "overall")
+        }
+        assert unstable == {
+            ("refusal_rate", "religion"): True,
+            ("refusal_rate", "overall"): False,
+            ("consistency", "religion"): True,
+            ("consistency", "overall"): True,
+        }
+
     def test_one_repeat_has_no_instability_and_no_crossfit(self, tmp_path):
         rows = make_rows(MEDIUM, MODEL, run_id="gaps", repeats=1)
         scored = self.scored(tmp_path / "gaps", rows)

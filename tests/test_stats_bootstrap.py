@@ -273,6 +273,29 @@ class TestPercentileInterval:
         assert found.high == pytest.approx(theirs.high, abs=0.08 * spread)
 
 
+class TestFewConcepts:
+    """The page on statistics, "Where an interval says too little": two to five concepts with a value."""
+
+    @staticmethod
+    def of(n, planned):
+        """The interval of a mean over the first n of the planned concepts, whose values are 0.01, 0.04, 0.09, ..."""
+        counts = concept_counts(BANK, "age", planned)[:, :n].astype(float)
+        values = 0.01 * np.arange(1, n + 1) ** 2
+        found = percentile_interval(ratio(counts @ values, counts.sum(axis=1)), one_attribute(n))
+        return (found.low, found.high), pytest.approx((values[0], values[-1]))
+
+    @pytest.mark.parametrize("planned", [10, 16])
+    @pytest.mark.parametrize("n", [2, 3, 4, 5])
+    def test_the_interval_is_the_range_of_their_values(self, n, planned):
+        found, whole = self.of(n, planned)
+        assert found == whole
+
+    @pytest.mark.parametrize("planned", [10, 16])
+    def test_with_more_it_lies_inside(self, planned):
+        found, whole = self.of(7, planned)
+        assert found != whole
+
+
 class TestMapped:
     def test_turns_the_ends_with_a_negative_scale(self):
         assert Interval(0.1, 0.3, 0.01).mapped(-100, 100) == Interval(70.0, 90.0, 0.01)

@@ -91,7 +91,12 @@ RECEIPT_COLUMNS: tuple[Column, ...] = (
     Column("concept", pa.string(), "Scenario.", raw=True),
     Column("category", pa.string(), "Task category.", raw=True),
     Column("rubric", pa.string(), "Rubric by which the judges labeled.", raw=True),
-    Column("rubric_sha256", pa.string(), "SHA-256 of the rubric's canonical JSON.", raw=True),
+    Column(
+        "rubric_sha256",
+        pa.string(),
+        "SHA-256 of the canonical JSON of the rubric in bank.json without its own key sha256.",
+        raw=True,
+    ),
     Column("framing", pa.string(), "direct or professional.", raw=True),
     Column("group", pa.string(), "Group named in this prompt.", raw=True),
     Column("group_np", pa.string(), "The group's noun phrase as it stands in the prompt."),

@@ -103,8 +103,8 @@ SCORES = (
     Column(
         "n_cells",
         _INT,
-        "Cells that entered: (concept, framing), for instability (concept, framing, group).",
-        "cells",
+        "(concept, framing) that entered; for instability cells: (concept, framing, group).",
+        "count",
     ),
     Column(
         "n_rows",
@@ -121,7 +121,7 @@ SCORES = (
         "not an excess row, or no p",
     ),
     Column("evidence", _TEXT, "flagged, suggestive or unresolved.", null="not an excess row, or no excess"),
-    Column("flag", _TEXT, "Any of " + ", ".join(FLAGS) + ", joined by ;", null="none"),
+    Column("flag", _TEXT, "Any of " + ", ".join(FLAGS) + "; in this order, joined by ;", null="none"),
     *_PROVENANCE,
 )
 CELLS = (
@@ -165,18 +165,19 @@ TIERS = (
     Column("rank", _INT, "Raw rank by overall consistency; models that have none stand last.", "from 1", "not ranked"),
     Column("tier", _INT, "Tier.", "from 1", "not ranked"),
     Column("founder", _TEXT, "First model of the tier.", null="not ranked", raw=True),
-    Column("estimate", _REAL, "Overall consistency.", "0-100", "an attribute is missing"),
-    *_interval("0-100", "no interval"),
+    Column("estimate", _REAL, "Overall consistency.", "0-100", "a demographic attribute has no value"),
+    *_interval("0-100", "no estimate, or a demographic attribute with a single concept"),
     *_PROVENANCE,
 )  # fmt: skip
+_ONE_CONCEPT = "one of the two has a single concept with a value on a demographic attribute"
 COMPARISONS = (
     _RUN,
     Column("model_a", _TEXT, "First model, in slug order.", raw=True),
     Column("model_b", _TEXT, "Second model.", raw=True),
     Column("difference", _REAL, "Overall consistency of a minus that of b.", "points"),
-    *_interval("points", "no interval"),
-    Column("p", _REAL, "Two-sided p of the difference.", "0-1", "no p"),
-    Column("p_holm", _REAL, "p after Holm over all pairs.", "0-1", "no p"),
+    *_interval("points", _ONE_CONCEPT),
+    Column("p", _REAL, "Two-sided p of the difference.", "0-1", _ONE_CONCEPT),
+    Column("p_holm", _REAL, "p after Holm over all pairs that have a p.", "0-1", _ONE_CONCEPT),
     *_PROVENANCE,
 )
 HUMAN_AUDIT = (
