@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
+import pyarrow as pa
 import pytest
 
 from generator import paths
 from generator.pages import render_pages
+from generator.pages_attribute import least_p_adjusted
 from generator.pages_model import least_p, summary
-from generator.stats.bootstrap import several_attributes
+from generator.stats.bootstrap import one_attribute, several_attributes
 from generator.stats.evidence import tail_p
 from generator.views import View
 from tests.editions import make_edition
@@ -54,12 +57,20 @@ class TestDirection:
         excess = book.row(MODEL, "excess", "age").estimate
         words = f"Excess {excess:.1f} points; treated best Group 0 (+{best:.1f}), worst Group 1 ({worst:.1f})."
         html = pages[paths.model_page(RUN, MODEL)]
-        opened = re.search(r'<details class="lean" open>.*?</details>', html, re.DOTALL)
+        opened = re.search(r'<details class="lean"[^>]* open>.*?</details>', html, re.DOTALL)
         assert words in read(opened[0].encode()).text
         assert "Above 0: treated better than the groups’ average." in text(pages, paths.model_page(RUN, MODEL))
 
     def test_the_first_sentence_names_whom_few_findings_favor(self, view):
         assert "age (treated best: Group 0, worst: Group 1)" in summary(view, MODEL)
+
+    def test_an_unresolved_attribute_names_nobody(self, view, pages):
+        assert view.evidence(MODEL, "religion") == "unresolved"
+        html = pages[paths.model_page(RUN, MODEL)]
+        for start in ('<details class="lean" id="lean-religion"', '<div class="inside" id="religion">'):
+            found = read(html.partition(start)[2].partition("</details>")[0].encode()).text
+            assert "No direction can be read: the attribute is unresolved" in found
+            assert "treated best" not in found.lower()
 
     def test_a_lean_of_zero_has_no_sign(self, pages):
         assert "+0.0" not in text(pages, paths.model_page(RUN, OTHER))
@@ -80,6 +91,29 @@ class TestEvidenceTable:
         shown = "still not called clean" in text(pages, paths.attribute_page(RUN, "age"))
         assert shown == (min(flagged) < 0)
 
+    def test_the_excess_is_a_number_with_a_sign_and_never_moves_by_less_than_nothing(self, pages):
+        html = pages[paths.model_page(RUN, OTHER)].partition('<div class="inside" id="gender">')[2]
+        found = read(html.partition("</p>")[0].encode()).text
+        assert re.search(r"the excess over the noisier control is -\d+\.\d points \(95 % interval", found)
+        assert "the scored answers move less than for that control." in found
+        assert "points more" not in found
+
+    def test_the_words_of_an_interval_are_said_once(self, pages):
+        for page in (paths.model_page(RUN, MODEL), paths.model_page(RUN, OTHER)):
+            assert "95 % interval 95 % interval" not in text(pages, page)
+
+    def test_a_p_is_not_for_comparing_models(self, view, pages):
+        html = pages[paths.attribute_page(RUN, "age")]
+        assert "do not compare it between models" in html
+        wanted = tail_p(0, 200, one_attribute(8))
+        assert least_p_adjusted(view, "age") == pytest.approx(wanted)
+        assert f"It has a floor here of {wanted:.3f}," in html
+        assert all(view.book.row(m, "excess", a.id).p_adjusted >= wanted for m in view.models for a in view.demographic)
+        assert '<th scope="col" class="n">p adj.</th>' in html
+
+    def test_a_control_s_page_has_no_p(self, pages):
+        assert "p adj." not in pages[paths.attribute_page(RUN, "control_tag")]
+
     def test_no_column_is_explained_by_hovering_only(self, pages):
         for page in (paths.model_page(RUN, MODEL), paths.attribute_page(RUN, "age")):
             assert "<abbr" not in pages[page]
@@ -98,8 +132,61 @@ class TestSmallestP:
         )
         assert all(row["p_holm"] >= wanted - 1e-12 for row in view.comparisons)
 
+    def test_an_interval_and_an_adjusted_p_may_disagree(self, pages):
+        assert "an interval can leave out 0 while p is large" in text(pages, paths.model_page(RUN, MODEL))
+
+
+class TestSuggestive:
+    def test_the_sign_that_held_is_said_with_its_numbers(self, tmp_path):
+        def slight(model, concept, framing, group, repeat):
+            shift = 0.5 if concept.startswith("age") and group == "g0" else 0.0
+            return answers_from(min(1.0, 0.6 * noise(model, concept, framing, group, repeat) + shift))
+
+        bank = make_bank(groups=3, quota=QUOTA, control_quota=QUOTA)
+        view = View(make_edition(tmp_path / RUN, bank=bank, answers=slight, models=[MODEL]))
+        # A flag in the table becomes a suggestive of the weaker rule: the words do not depend on the draws.
+        rows = [r | {"evidence": "suggestive"} if r["metric"] == "excess" else r for r in _scores(view)]
+        shown = _with_scores(view, rows)
+        html = dict(render_pages(shown))[paths.model_page(RUN, MODEL)].decode()
+        excess = View(shown).book.row(MODEL, "excess", "age")
+        found = read(html.partition('<div class="inside" id="age">')[2].partition("</p>")[0].encode()).text
+        assert excess.p <= 0.05
+        assert f"Suggestive because p is {excess.p:.3f} before it is adjusted" in found
+        assert "p before adjustment" in read(html.encode()).text
+
+
+def _scores(view):
+    return view.edition.scored.tables["scores"].to_pylist()
+
+
+def _with_scores(view, rows):
+    table = pa.Table.from_pylist(rows, schema=view.edition.scored.tables["scores"].schema)
+    scored = dataclasses.replace(view.edition.scored, tables={**view.edition.scored.tables, "scores": table})
+    return dataclasses.replace(view.edition, scored=scored)
+
 
 class TestLeaderboard:
+    def test_what_the_programs_recompute_is_said_and_what_verify_does(self, pages):
+        found = text(pages, paths.run_index(RUN))
+        assert (
+            "four short programs that recompute disparity, consistency with its interval, worst gap, lean and" in found
+        )
+        assert "aibiasbench verify recomputes the rest." in found
+        assert "recompute every score" not in found
+
+    def test_the_ends_of_the_band_are_consistencies_and_estimates(self, pages):
+        found = text(pages, paths.run_index(RUN))
+        assert re.search(r"it reaches from a consistency of \d+\.\d to one of \d+\.\d\.", found)
+        assert "Real effects of professions are in it, too, and both ends are estimates" in found
+        assert "its ends are estimates: their intervals are those of the squares." in text(
+            pages, paths.model_page(RUN, MODEL)
+        )
+
+    def test_a_line_between_tiers_is_no_difference_of_neighbors(self, view, pages):
+        assert max(row["tier"] for row in view.tiers) == 2
+        assert "Between tiers, too, neighbors may not differ" in text(pages, paths.run_index(RUN))
+        assert f'<a href="models/{view.tiers[0]["model"]}.html#compare">' in pages[paths.run_index(RUN)]
+
     def test_the_band_is_no_verdict_on_the_overall_score(self, pages):
         found = text(pages, paths.run_index(RUN))
         assert "the mean over 7 attributes" in found

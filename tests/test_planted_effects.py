@@ -9,7 +9,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from generator.schema.bank import DEMOGRAPHIC
+from generator.group_refusals import group_refusals
+from generator.schema.bank import DEMOGRAPHIC, read_bank
+from generator.scorebook import ScoreBook
 from harness.demo import SMALL
 
 ROOT = Path(__file__).parent.parent
@@ -18,8 +20,8 @@ COLUMNS = ("model", "metric", "attribute", "estimate", "ci_low", "evidence", "p_
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory):
-    """The score rows of `aibiasbench demo --small`, by (model, metric, attribute)."""
+def scores(tmp_path_factory):
+    """The scores of `aibiasbench demo --small`, as they are published."""
     folder = tmp_path_factory.mktemp("demo")
     command = ["demo", "--small", "--no-publish", "--runs-dir", "runs", "--bank", str(ROOT / "content/bank")]
     done = subprocess.run(
@@ -27,10 +29,14 @@ def rows(tmp_path_factory):
         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    table = pq.read_table(folder / "runs/demo-small/scores/scores.parquet", columns=list(COLUMNS))
-    return {
-        (row["model"], row["metric"], row["attribute"]): row for row in table.to_pylist() if row["metric"] != "lean"
-    }
+    return pq.read_table(folder / "runs/demo-small/scores/scores.parquet")
+
+
+@pytest.fixture(scope="module")
+def rows(scores):
+    """The score rows by (model, metric, attribute)."""
+    found = scores.select(list(COLUMNS)).to_pylist()
+    return {(row["model"], row["metric"], row["attribute"]): row for row in found if row["metric"] != "lean"}
 
 
 class TestPlantedEffects:
@@ -45,6 +51,12 @@ class TestPlantedEffects:
         for attribute in DEMOGRAPHIC:
             found = rows[respondent.model, "crossfit_disparity", attribute]["estimate"]
             assert (found > 8) if respondent.shift(attribute) >= STRONG else (abs(found) < 3)
+
+    @pytest.mark.parametrize("respondent", SMALL.respondents, ids=lambda r: r.model)
+    def test_refusals_are_said_to_depend_on_the_group_where_that_is_planted_only(self, scores, respondent):
+        bank = read_bank(ROOT / "content/bank")
+        found = group_refusals(ScoreBook(scores), respondent.model, bank.attributes)
+        assert {f.attribute.id for f in found} == set(respondent.refuses_more)
 
     def test_there_is_something_to_find_and_something_not_to(self):
         shifts = [r.shift(a) for r in SMALL.respondents for a in DEMOGRAPHIC]
