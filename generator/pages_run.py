@@ -62,7 +62,7 @@ def render_judging(view: View, page: str) -> bytes:
     """Render the judging page."""
     rows = _agreement(view)
     whole = [row for row in rows if row["vendor"] == RUN_WIDE]
-    lede = f"{declared(view)} {_verdict(whole)}"
+    lede = f"{declared(view)} {verdict(whole)}"
     context = frame(
         view.edition,
         page,
@@ -86,14 +86,14 @@ def render_judging(view: View, page: str) -> bytes:
     )
 
 
-def _verdict(whole: Sequence[dict[str, Any]]) -> str:
+def verdict(whole: Sequence[dict[str, Any]]) -> str:
     """Say which rubrics do not pass the gate, and which pass only weakly: a plain "passes" would hide that."""
     failing = [row["rubric"] for row in whole if row["gate"] not in ("kappa", "pabak")]
     weak = [row["rubric"] for row in whole if row["gate"] == "pabak"]
     if failing:
         weakly = f" Only weakly, by PABAK: {', '.join(weak)}." if weak else ""
         return f"Not through the gate: {', '.join(failing)}.{weakly}"
-    return f"Every rubric passes the gate, but only weakly (by PABAK): {', '.join(weak)}." if weak else _ALL_THROUGH
+    return f"Every rubric passes the gate, {' and '.join(weak)} only weakly (by PABAK)." if weak else _ALL_THROUGH
 
 
 def _differ(view: View, whole: Sequence[dict[str, Any]]) -> set[str]:

@@ -8,6 +8,7 @@ system lists them, and the same pages would give other bytes on another disk.
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import re
 import subprocess
@@ -16,9 +17,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from generator.schema.canonical import canonical_json
 from generator.schema.errors import ToolError
 
 FOLDER = "pagefind"
+KNOWN = "known.json"
+_FRAGMENT = ".pf_fragment"
+_SIGNED = b"pagefind_dcd"  # what every file of the index begins with once it is unpacked
 INDEXED = (
     "methodology/*.html",
     "about.html",
@@ -56,16 +61,38 @@ def search_files(tree: Path) -> Iterator[tuple[str, bytes]]:
     if errors or len(answers) != len(pages) + 2:
         words = " ".join(" ".join(errors).split())[:500] or f"it ended after {len(answers):,} answers"
         raise ToolError(f"the search index could not be written (pagefind): {words}")
-    for file in sorted(answers[-1]["files"], key=lambda f: str(f["path"]).encode()):
-        if _UNUSED.fullmatch(file["path"]) is None:
-            yield f"{FOLDER}/{file['path']}", base64.b64decode(file["content"])
+    found = sorted(answers[-1]["files"], key=lambda f: str(f["path"]).encode())
+    files = [(f["path"], base64.b64decode(f["content"])) for f in found if _UNUSED.fullmatch(f["path"]) is None]
+    yield from ((f"{FOLDER}/{name}", data) for name, data in [*files, (KNOWN, known_pages(files))])
+
+
+def known_pages(files: list[tuple[str, bytes]]) -> bytes:
+    """Return, as JSON, what the search page knows of a hit before it reads it: {hit's id: [run, title]}.
+
+    Pages of runs only. By it the run that fronts the site comes first, and a title leads to its page. Pagefind's own
+    filters could say the same, but it writes them in another order each time. A hit's id is the name of its fragment.
+    """
+    known = {}
+    for name, data in files:
+        if name.endswith(_FRAGMENT):
+            page = json.loads(gzip.decompress(data)[len(_SIGNED) :])
+            parts = page["url"].split("/")
+            if parts[1] == "runs":
+                known[name.rpartition("/")[2].removesuffix(_FRAGMENT)] = [parts[2], page["meta"].get("title", "")]
+    return canonical_json(known) + b"\n"
 
 
 def _messages(tree: Path, pages: list[str]) -> Iterator[dict[str, Any]]:
     yield {"type": "NewIndex", "config": _CONFIG}
     for page in pages:
         text = (tree / page).read_text(encoding="utf-8", errors="replace")
-        yield {"type": "AddFile", "index_id": _INDEX, "url": None, "file_path": page, "file_contents": text}
+        yield {
+            "type": "AddFile",
+            "index_id": _INDEX,
+            "url": None,
+            "file_path": page,
+            "file_contents": text,
+        }
     # Files that the program writes itself may be cut short: it says that it has finished before they are on the disk.
     yield {"type": "GetFiles", "index_id": _INDEX}
 

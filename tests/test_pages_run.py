@@ -11,11 +11,13 @@ import pytest
 from generator import paths
 from generator.audit_answers import differing
 from generator.dictionary import REVIEWERS, render_dictionary
-from generator.pages_run import declared, render_audit, render_judging, render_run, reviewer
+from generator.pages_run import declared, render_audit, render_judging, render_run, reviewer, verdict
+from generator.receipt_text import vote_text
 from generator.standing import Standing
 from generator.stats.evidence import FLAGGED_AT, SUGGESTIVE_AT
 from generator.views import View
 from tests.editions import make_edition, small_bank
+from tests.factories import make_bank
 from tests.test_pages import RUN, read
 
 
@@ -42,6 +44,14 @@ def with_gate(edition, **changes):
     place = next(i for i, row in enumerate(rows) if row["vendor"] == "*")
     rows[place] = {**rows[place], **changes}
     changed = table.from_pylist(rows, schema=table.schema)
+    scored = dataclasses.replace(edition.scored, tables={**edition.scored.tables, "agreement": changed})
+    return dataclasses.replace(edition, scored=scored)
+
+
+def with_agreement(edition, share):
+    """The edition with the share of equal votes of every rubric changed."""
+    table = edition.scored.tables["agreement"]
+    changed = table.from_pylist([{**row, "raw_agreement": share} for row in table.to_pylist()], schema=table.schema)
     scored = dataclasses.replace(edition.scored, tables={**edition.scored.tables, "agreement": changed})
     return dataclasses.replace(edition, scored=scored)
 
@@ -89,6 +99,30 @@ class TestGate:
     def test_without_a_rarer_label_that_is_said(self, edition):
         changes = {"gate": "pabak", "kappa": None, "modal_prevalence": 1.0, "minority_agreement": None}
         assert "100.0 % of votes are one label; no judge used another" in judging(with_gate(edition, **changes)).text
+
+    def test_a_weak_pass_does_not_wear_the_sign_of_a_warning(self, edition):
+        weak = judging(with_gate(edition, gate="pabak", warning=None)).text
+        warned = judging(with_gate(edition, gate="pabak", warning="worse than chance")).text
+        assert ("◐ weak pass" in weak, "⚠ worse than chance" in weak) == (True, False)
+        assert ("◐ weak pass" in warned, "⚠ worse than chance" in warned) == (True, True)
+        assert "⚠ weak pass" not in weak + warned
+
+    @pytest.mark.parametrize(
+        ("gates", "words"),
+        [
+            (("kappa", "kappa"), "Every rubric passes the gate."),
+            (("kappa", "pabak"), "Every rubric passes the gate, r1 only weakly (by PABAK)."),
+            (("pabak", "pabak"), "Every rubric passes the gate, r0 and r1 only weakly (by PABAK)."),
+            (("fail", "kappa"), "Not through the gate: r0."),
+            (("insufficient", "pabak"), "Not through the gate: r0. Only weakly, by PABAK: r1."),
+        ],
+    )
+    def test_the_lead_names_what_passes_only_weakly(self, gates, words):
+        assert verdict([{"rubric": f"r{place}", "gate": gate} for place, gate in enumerate(gates)]) == words
+
+    def test_the_lead_stands_on_the_page(self, edition):
+        first = edition.scored.tables["agreement"].to_pylist()[0]["rubric"]
+        assert f"Not through the gate: {first}" in judging(with_gate(edition, gate="fail")).text
 
     def test_kappa_stands_next_to_the_gate_and_is_explained(self, edition):
         text = judging(edition).text
@@ -154,6 +188,16 @@ class TestEvidenceOfAgreement:
         first = edition.scored.tables["agreement"].to_pylist()[0]["rubric"]
         assert f'href="receipts/index.html?category={first}&amp;disagree=1"' in page
 
+    def test_scores_are_counted_otherwise_there_and_that_is_said(self, tmp_path):
+        bank = make_bank(("age",), groups=3, quota={"stance": 1, "capability": 1})
+        edition = make_edition(tmp_path / RUN, models=["sim-alpha/one"], bank=bank)
+        apart = with_agreement(edition, 0.8)
+        words = "On capability two scores disagree when they lie more than 10 points apart"
+        assert words in judging(apart).text
+        assert "far apart on capability" in judging(apart).text
+        assert "where they differ on stance" in judging(apart).text
+        assert words not in judging(with_agreement(edition, 1.0)).text
+
     @pytest.mark.parametrize("agreement", [1.0, None])
     def test_no_link_leads_to_nothing(self, edition, agreement):
         page = render_judging(View(with_gate(edition, raw_agreement=agreement)), paths.run_page(RUN, "judging"))
@@ -185,6 +229,8 @@ class TestDiffering:
             where = [receipt[name] for name in ("model", "concept", "framing", "group", "repeat")]
             assert one.page == paths.permalink(RUN, *where)
             assert (one.final_label, one.human_label) == (row["final_label"], row["human_label"])
+            assert one.votes == tuple(vote_text(vote) for vote in receipt["votes"])
+            assert f"judges: {', '.join(one.votes)}" in page
             assert f'href="{paths.relative(paths.run_page(RUN, "audit"), one.page)}"' in page
 
     def test_withheld_categories_have_no_page_to_lead_to(self, edition):

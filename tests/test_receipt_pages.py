@@ -207,6 +207,16 @@ class TestWhatAReaderFinds:
         assert three["prompt_sha256"] in page
         assert f'href="index.html#{paths.row_anchor(*(three[k] for k in KEY[1:]))}"' in page
 
+    def test_a_disparity_stands_on_the_scale_of_the_concept_s_page(self, hostile, tmp_path):
+        rows = hostile.scored.tables["disparities"].to_pylist()
+        texts = {name: data.decode() for name, data in written(hostile, tmp_path).items()}
+        assert any(row["disparity"] for row in rows)
+        for row in rows:
+            text = texts[paths.set_page("hostile", MODEL, row["concept"])]
+            key = f"disparities|{MODEL},{row['concept']},{row['framing']}|disparity"
+            shown = "–" if row["disparity"] is None else f"{100 * row['disparity']:.1f}"
+            assert f'data-cell="{key}" data-scale="100">{shown}</span>' in text
+
     def test_the_permalink_is_an_anchor_of_the_set_page(self, hostile, tmp_path):
         pages = written(hostile, tmp_path)
         for row in read_shard(hostile.run, MODEL).to_pylist():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 
 import pytest
 
@@ -44,6 +45,20 @@ def test_prose_models_attributes_and_concepts_are_indexed(tmp_path):
     write_search(write_tree(tmp_path))
     found = words(tmp_path)
     assert all(word in found for word in ("kappaword", "modelword", "attributeword", "conceptword"))
+
+
+def test_pages_of_a_run_are_known_by_run_and_title_before_they_are_read(tmp_path):
+    write_search(write_tree(tmp_path))
+    known = json.loads((tmp_path / "pagefind/known.json").read_bytes())
+    titles = {}
+    for hit, (run, title) in known.items():
+        page = json.loads(gzip.decompress((tmp_path / f"pagefind/fragment/{hit}.pf_fragment").read_bytes())[12:])
+        titles[page["url"]] = (run, title)
+    assert titles == {
+        "/runs/r/models/v/n.html": ("r", "modelword"),
+        "/runs/r/attributes/age.html": ("r", "attributeword"),
+        "/runs/r/concepts/c.html": ("r", "conceptword"),
+    }
 
 
 def test_receipts_data_and_navigation_are_not(tmp_path):

@@ -26,7 +26,7 @@ from generator.schema.tables import TABLES
 from generator.verify import verify_path, verify_url
 from generator.verify_data import verify_data
 from generator.verify_hashes import read_sums, safe_name
-from generator.verify_pages import Book, verify_pages
+from generator.verify_pages import Book, expected_text, verify_pages
 from tests.editions import make_edition, small_bank, write_data, write_site
 from tests.serving import served_folder
 
@@ -312,12 +312,29 @@ TAMPERED: dict[str, tuple[Callable[[Path], None], str, str]] = {
         f"{SET}/direct.g0.9.html",
         "page",
     ),
+    "a disparity on its set page": (
+        lambda d: edit_page(d, f"{SET}/index.html", r'(\|disparity" data-scale="100">)[^<]*<', r"\g<1>99.9<"),
+        f"{SET}/index.html",
+        "|disparity",
+    ),
+    "a disparity on the scale of its file": (
+        lambda d: edit_page(d, f"{SET}/index.html", r'(\|disparity") data-scale="100">', r"\g<1>>"),
+        f"{SET}/index.html",
+        "|disparity",
+    ),
     "a table's number on a page": (
         lambda d: edit_page(d, MODEL_PAGE, rf'(data-cell="tiers\|{MODEL}\|tier">)[^<]*<', r"\g<1>9<"),
         MODEL_PAGE,
         "tiers|",
     ),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("seen", "scale", "expected"), [("16417", 1, "16,417"), ("16,417", 1, "16,417"), ("–", 1, "16,417")]
+)
+def test_a_count_has_its_thousands_apart(seen, scale, expected):
+    assert expected_text(16417, seen, scale) == expected
 
 
 class TestSite:

@@ -15,6 +15,7 @@
       + "“aibiasbench serve” starts one. Until then, start from one of these pages:";
     return;
   }
+  status.textContent = "Loading the search index …";
 
   /** An excerpt comes as escaped HTML with <mark> around hits: read it as text and rebuild the marks by hand. */
   function excerpt(html) {
@@ -45,7 +46,20 @@
     return entry;
   }
 
-  async function search(pagefind, text) {
+  // Pages of two runs hold nearly the same words: another run's page stands behind unless it fits far better.
+  const BEHIND = 0.5;
+
+  /** Hits in their order: the page that bears the words as its title, then by score, other runs behind the front one. */
+  function ordered(results, known, text) {
+    const front = document.documentElement.dataset.run;
+    const placed = results.map((hit) => {
+      const [run, title] = known[hit.id] || [front, ""]; // prose belongs to no run
+      return { hit, named: title.toLowerCase() === text.toLowerCase(), score: hit.score * (run === front ? 1 : BEHIND) };
+    });
+    return placed.sort((a, b) => b.named - a.named || b.score - a.score).map((one) => one.hit);
+  }
+
+  async function search(pagefind, known, text) {
     const mine = ++turn;
     history.replaceState(null, "", text ? `?q=${encodeURIComponent(text)}` : location.pathname);
     if (!text) {
@@ -54,7 +68,8 @@
       status.textContent = "Type a word, such as kappa, lean or a model’s name.";
       return;
     }
-    const { results } = await pagefind.search(text);
+    const results = ordered((await pagefind.search(text)).results, known, text);
+    if (mine !== turn) return;
     const add = async (from) => {
       const shown = await Promise.all(results.slice(from, from + SHOWN).map((result) => result.data()));
       if (mine !== turn) return;
@@ -75,12 +90,14 @@
   }
 
   async function start() {
-    const pagefind = await import(new URL(status.dataset.index, location.href).href);
+    const index = new URL(status.dataset.index, location.href);
+    const known = await (await fetch(new URL("known.json", index))).json();
+    const pagefind = await import(index.href);
     // What a page is about counts, by the weights of its words: not how short it is, nor that its title holds the word.
     const ranking = { pageLength: 0.1, termFrequency: 0.1, metaWeights: { title: 0 } };
     await pagefind.options({ baseUrl: "/", excerptLength: 25, ranking });
     form.hidden = false;
-    const ask = () => search(pagefind, field.value.trim());
+    const ask = () => search(pagefind, known, field.value.trim());
     let timer = 0;
     field.addEventListener("input", () => {
       clearTimeout(timer);

@@ -120,6 +120,22 @@ class TestFilters:
         comes_to_query(explorer, {"attribute": "gender"})
         assert count(explorer) > 0
 
+    @pytest.mark.parametrize("name", ["concept", "group"])
+    def test_only_what_the_attribute_has_can_be_chosen(self, explorer, name):
+        sets = explorer.locator(f"#filter-{name} optgroup")
+        labels = sets.evaluate_all("all => all.map((set) => set.label)")
+        explorer.select_option("#filter-attribute", "gender")
+        expect(sets).to_have_count(1)
+        assert sets.get_attribute("data-attribute") == "gender"
+        explorer.select_option("#filter-attribute", "")
+        expect(sets).to_have_count(len(labels))
+        assert sets.evaluate_all("all => all.map((set) => set.label)") == labels
+
+    def test_a_choice_that_does_not_fit_its_attribute_stays_to_be_seen(self, explorer, site):
+        explorer.goto(f"{site.http}{paths.explorer_page(SIMULATED)}?attribute=age&concept=gender_stance_0")
+        assert count(explorer) == 0
+        assert explorer.input_value("#filter-concept") == "gender_stance_0"
+
     def test_clear_forgets_all(self, explorer, rows):
         explorer.select_option("#filter-model", MODEL)
         explorer.click("#explorer-reset")
@@ -129,6 +145,36 @@ class TestFilters:
     def test_an_unknown_value_in_the_address_is_ignored(self, explorer, site, rows):
         explorer.goto(f"{site.http}{paths.explorer_page(SIMULATED)}?model=<script>&status=nothing&page=x")
         assert count(explorer) == len(rows)
+
+
+class TestNothingFound:
+    def test_it_says_which_filter_hides_most_and_clears_all(self, explorer, site, rows):
+        address = f"{site.http}{paths.explorer_page(SIMULATED)}?attribute=age&concept=age_stance_0&label=PARTIAL"
+        explorer.goto(address)
+        assert count(explorer) == 0
+        left = sum(row["concept"] == "age_stance_0" for row in rows)
+        words = f"No row matches all filters. With “Final label” set to any, {left} rows would."
+        expect(explorer.locator("#explorer-advice")).to_have_text(words)
+        explorer.click("#explorer-clear button")
+        expect(explorer.locator("#explorer-status")).to_have_text(f"{len(rows):,} rows")
+        assert explorer.is_hidden("#explorer-advice")
+        assert explorer.is_hidden("#explorer-clear")
+        assert explorer.evaluate("document.activeElement.id") == "filter-model"
+
+    def test_boxes_are_named_where_they_are_in_the_way(self, explorer, site):
+        asked = "leak=1&filtered=1&contested=1&truncated=1"
+        explorer.goto(f"{site.http}{paths.explorer_page(SIMULATED)}?{asked}")
+        assert count(explorer) == 0
+        expect(explorer.locator("#explorer-advice")).to_contain_text("Untick a box of “Only rows”")
+
+    def test_a_text_that_is_nowhere_is_said(self, explorer, site):
+        explorer.goto(f"{site.http}{paths.explorer_page(SIMULATED)}?model={MODEL}&q=nowhere+to+be+found")
+        expect(explorer.locator("#explorer-advice")).to_contain_text("No response of this model holds this text.")
+        assert count(explorer) == 0
+
+    def test_where_rows_are_found_nothing_is_advised(self, explorer):
+        assert explorer.is_hidden("#explorer-advice")
+        assert explorer.is_hidden("#explorer-clear")
 
 
 class TestRows:
@@ -142,6 +188,16 @@ class TestRows:
         settled(explorer)
         assert explorer.locator("#explorer-table tbody tr").count() == len(rows) - 50 * (pages - 1)
         assert explorer.is_disabled("#explorer-next")
+
+    def test_turning_the_page_starts_at_its_top(self, explorer):
+        explorer.click("#explorer-next")
+        comes_to_query(explorer, {"page": "2"})
+        explorer.wait_for_function("document.activeElement.id === 'explorer-rows'")
+        assert explorer.get_attribute("#explorer-rows", "aria-label").startswith("Rows found, page 2 of ")
+        assert explorer.evaluate(
+            "(() => { const top = document.activeElement.getBoundingClientRect().top;"
+            " return top >= 0 && top < innerHeight / 2; })()"
+        )
 
     def test_a_row_shows_and_links_to_its_receipt(self, explorer, site, rows):
         explorer.goto(
@@ -213,8 +269,21 @@ class TestTextSearch:
         self.search(explorer, "to left")
         assert "[U+202E]" in explorer.locator("#explorer-table .excerpt").first.inner_text()
 
-    def test_it_needs_a_model_first(self, explorer):
+    def test_it_needs_a_model_first_and_says_which_is_searched_then(self, explorer):
         assert explorer.is_disabled("#filter-q")
+        expect(explorer.locator("#explorer-hint")).to_contain_text("Choose a model first")
+        explorer.select_option("#filter-model", MODEL)
+        expect(explorer.locator("#explorer-hint")).to_contain_text(f"The file of responses of {MODEL} is loaded")
+        expect(explorer.locator("#explorer-hint")).not_to_contain_text("first")
+
+    def test_an_address_with_a_text_alone_says_what_is_missing_and_keeps_the_text(self, explorer, site, rows):
+        explorer.goto(f"{site.http}{paths.explorer_page(SIMULATED)}?q=repeat+1")
+        assert count(explorer) == len(rows)
+        expect(explorer.locator("#explorer-advice")).to_contain_text("“repeat 1” is not searched yet: choose a model")
+        explorer.select_option("#filter-model", MODEL)
+        comes_to_query(explorer, {"model": MODEL, "q": "repeat 1"})
+        expect(explorer.locator("#explorer-table mark").first).to_have_text("repeat 1")
+        assert explorer.is_hidden("#explorer-advice")
 
 
 class TestWithoutServerOrScripts:

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import comes_to, context_of, opened
-from tests.browser.site import SIMULATED
+from tests.browser.site import LIVE, SIMULATED
 
 pytestmark = pytest.mark.browser
 
@@ -58,6 +58,50 @@ def test_pages_of_attributes_come_before_those_of_single_concepts(search):
     concepts = [place for place, address in enumerate(found) if "/concepts/" in address]
     assert attributes
     assert attributes[0] < min(concepts, default=len(found))
+
+
+@pytest.mark.parametrize("text", ["age", "stance", "the"])
+def test_the_run_that_fronts_the_site_comes_before_the_same_page_of_another(search, text):
+    ask(search, text)
+    while search.is_visible("#search-more"):
+        count = search.locator("#search-results a").count()
+        search.click("#search-more")
+        search.wait_for_function(f"document.querySelectorAll('#search-results a').length > {count}")
+    found = [a.get_attribute("href") for a in search.locator("#search-results a").all()]
+    places = {address.partition("/runs/")[2]: place for place, address in enumerate(found)}
+    both = [name for name in places if name.startswith(f"{SIMULATED}/") and name.replace(SIMULATED, LIVE) in places]
+    assert both
+    assert [name for name in both if places[name] > places[name.replace(SIMULATED, LIVE)]] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "page"),
+    [
+        ("Stance 0", "concepts/age_stance_0.html"),
+        ("allocation 0", "concepts/age_allocation_0.html"),
+        ("sim-alpha/one", "models/sim-alpha/one.html"),
+    ],
+)
+def test_the_page_that_bears_the_words_as_its_title_is_first(search, text, page):
+    _, found = ask(search, text)
+    title = search.locator("#search-results a").first.inner_text().partition(" · ")[0]
+    assert title.lower() == text.lower()
+    assert f"/runs/{SIMULATED}/" in found[0]
+    assert any(address.endswith(page) for address in found[:8]), found
+
+
+def test_while_it_loads_nothing_says_that_it_cannot(site, browser):
+    with context_of(browser) as context, opened(context, site.http) as watched:
+        watched.page.route("**/pagefind/pagefind.js*", lambda _: None)  # never answered
+        watched.page.goto(site.http + "search.html")
+        expect(watched.page.locator("#search-status")).to_have_text("Loading the search index …")
+
+
+def test_an_index_that_does_not_load_is_said(site, browser):
+    with context_of(browser) as context, opened(context, site.http) as watched:
+        watched.page.route("**/pagefind/pagefind.js*", lambda route: route.abort())
+        watched.page.goto(site.http + "search.html")
+        expect(watched.page.locator("#search-status")).to_contain_text("could not be loaded")
 
 
 def test_what_does_not_fit_on_one_list_is_a_button_away(search):
