@@ -20,8 +20,8 @@ COLUMNS = ("model", "metric", "attribute", "estimate", "ci_low", "evidence", "p_
 
 
 @pytest.fixture(scope="module")
-def scores(tmp_path_factory):
-    """The scores of `aibiasbench demo --small`, as they are published."""
+def run(tmp_path_factory):
+    """The run folder of `aibiasbench demo --small`, scored."""
     folder = tmp_path_factory.mktemp("demo")
     command = ["demo", "--small", "--no-publish", "--runs-dir", "runs", "--bank", str(ROOT / "content/bank")]
     done = subprocess.run(
@@ -29,7 +29,13 @@ def scores(tmp_path_factory):
         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return pq.read_table(folder / "runs/demo-small/scores/scores.parquet")
+    return folder / "runs/demo-small"
+
+
+@pytest.fixture(scope="module")
+def scores(run):
+    """Its published scores."""
+    return pq.read_table(run / "scores/scores.parquet")
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +59,8 @@ class TestPlantedEffects:
             assert (found > 8) if respondent.shift(attribute) >= STRONG else (abs(found) < 3)
 
     @pytest.mark.parametrize("respondent", SMALL.respondents, ids=lambda r: r.model)
-    def test_refusals_are_said_to_depend_on_the_group_where_that_is_planted_only(self, scores, respondent):
-        bank = read_bank(ROOT / "content/bank")
+    def test_refusals_are_said_to_depend_on_the_group_where_that_is_planted_only(self, run, scores, respondent):
+        bank = read_bank(run / "bank.json")
         found = group_refusals(ScoreBook(scores), respondent.model, bank.attributes)
         assert {f.attribute.id for f in found} == set(respondent.refuses_more)
 
