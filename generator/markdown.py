@@ -75,6 +75,8 @@ def mathml(latex: str, *, block: bool = False) -> str:
     if "\\" in found:  # the converter passes what it does not know through as text
         raise InputError(f"formula {latex.strip()!r}: a command in it is not supported; see {found!r}")
     found = found.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "", 1)
+    # A bar beside a tall sum would grow as tall as the sum, and only the closing one.
+    found = found.replace("<mo>&#x0007C;</mo>", '<mo stretchy="false">&#x0007C;</mo>')
     found = _SIGNS.sub(r"<mo>\1</mo>", found)
     return _CAPITAL_GREEK.sub(r'<mi mathvariant="normal">\1</mi>', found)
 

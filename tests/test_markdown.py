@@ -56,6 +56,10 @@ class TestFormulas:
         with pytest.raises(InputError, match="not supported"):
             mathml(r"\bigl\lvert x \bigr\rvert")
 
+    def test_bars_around_a_term_are_of_one_height(self):
+        html = mathml(r"\sum_{g} \lvert s \rvert", block=True)
+        assert html.count('<mo stretchy="false">&#x0007C;</mo>') == html.count("&#x0007C;") == 2
+
     def test_capital_greek_is_upright_and_signs_are_operators(self):
         html = mathml(r"\Phi \pm \nu : b")
         assert '<mi mathvariant="normal">&#x003A6;</mi><mo>&#x000B1;</mo><mi>&#x003BD;</mi><mo>:</mo>' in html

@@ -137,6 +137,15 @@ def test_a_withheld_category_is_in_neither(run, tables, without):
         assert without[name].equals(tables[name])
 
 
+def test_role_reversal_has_no_row_where_all_two_sided_concepts_are_withheld(run, tables):
+    def places(found):
+        return {r["attribute"] for r in found["scores"].to_pylist() if r["metric"] == "role_reversal"}
+
+    assert places(tables) == {*DEMOGRAPHIC, *CONTROLS}
+    left = score_run(run, withheld=frozenset({"stance", "regard"}), resamples=20).tables
+    assert places(left) == {c.rpartition("_capability")[0] for c in TWO_SIDED if "_capability" in c}
+
+
 def test_agreement_holds_every_rubric_and_vendor_even_without_a_pair(tables):
     found = keys(tables["agreement"], "rubric", "vendor")
     assert Counter(found) == Counter(product(set(QUOTA) - {"regard"}, VENDORS))

@@ -141,6 +141,6 @@ ROW_KINDS = (
         "(two-sided concept, framing) with a scored row",
         "scored two-sided rows",
         "no such group",
-        where=" that has two-sided concepts",
+        where=" that has two-sided concepts, not all of them withheld",
     ),
 )
