@@ -144,7 +144,7 @@
     const rows = [];
     const n = { passed: new Uint32Array(size), nearly: new Uint32Array(size), model: new Uint32Array(columns.length),
       status: new Uint32Array(statusNames.length), label: new Uint32Array(labelNames.length),
-      flags: new Uint32Array(1 << index.flags.length), contested: 0 };
+      flags: new Uint32Array(1 << index.flags.length), contested: 0, unlabeled: 0 };
     const isContested = statusNames.indexOf("contested");
     for (let m = 0; m < columns.length; m++) {
       const { outcome, flags } = columns[m];
@@ -168,6 +168,7 @@
         if (bad === other) n.model[m]++;
         if (bad === badStatus) n.status[s]++;
         if (bad === badLabel && l >= 0) n.label[l]++;
+        else if (bad === badLabel) n.unlabeled++;
       }
     }
     return { rows, which, n };
@@ -182,7 +183,7 @@
       counts[name] = own;
     });
     const boxes = index.flags.map((_, k) => n.flags.reduce((sum, count, bits) => sum + (bits & (1 << k) ? count : 0), 0));
-    return { counts, boxes: [...boxes, n.contested] };
+    return { counts, boxes: [...boxes, n.contested], unlabeled: n.unlabeled };
   }
 
   /** Thousands apart. The browser's own formatter takes longer to load than all rows to filter. */
@@ -383,19 +384,19 @@
   const labelOfField = (name) => form.querySelector(`label[for="filter-${name}"]`).textContent;
 
   /** How many rows there would be without one of the filters: those that fail nothing but it. */
-  function withoutOne(counts) {
+  function withoutOne({ counts, unlabeled }) {
     return SELECTS.filter((name) => element(name).value)
-      .map((name) => ({ name, rows: counts[name].reduce((sum, count) => sum + count, 0) }))
+      .map((name) => ({ name, rows: counts[name].reduce((sum, count) => sum + count, name === "label" ? unlabeled : 0) }))
       .filter((one) => one.rows > 0)
       .sort((a, b) => b.rows - a.rows);
   }
 
   /** What to loosen where nothing is found, and what is missing where a text waits for its model. */
-  function adviceFor(count, counts, hits, text) {
+  function adviceFor(count, found, hits, text) {
     if (text && !hits) return `The text “${visible(text)}” is not searched yet: choose a model, whose responses are then searched.`;
     if (count) return "";
     if (hits && hits.size === 0) return "No response of this model holds this text. Try fewer or other words, or another model.";
-    const [most] = withoutOne(counts);
+    const [most] = withoutOne(found);
     if (most) {
       const rows = most.rows === 1 ? "1 row" : `${whole(most.rows)} rows`;
       return `No row matches all filters. With “${labelOfField(most.name)}” set to any, ${rows} would.`;
@@ -444,7 +445,7 @@
     const all = scan(want, hits, Infinity);
     const found = countsOf(all);
     sayFound(all.rows.length);
-    advise(adviceFor(all.rows.length, found.counts, hits, text));
+    advise(adviceFor(all.rows.length, found, hits, text));
     showCounts(found);
     narrowChoices(element("attribute").value);
     hideEmpty(found.counts);

@@ -192,7 +192,7 @@ class TestRows:
     def test_turning_the_page_starts_at_its_top(self, explorer):
         explorer.click("#explorer-next")
         comes_to_query(explorer, {"page": "2"})
-        explorer.wait_for_function("document.activeElement.id === 'explorer-rows'")
+        expect(explorer.locator("#explorer-rows")).to_be_focused()
         assert explorer.get_attribute("#explorer-rows", "aria-label").startswith("Rows found, page 2 of ")
         assert explorer.evaluate(
             "(() => { const top = document.activeElement.getBoundingClientRect().top;"

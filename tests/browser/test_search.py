@@ -66,7 +66,7 @@ def test_the_run_that_fronts_the_site_comes_before_the_same_page_of_another(sear
     while search.is_visible("#search-more"):
         count = search.locator("#search-results a").count()
         search.click("#search-more")
-        search.wait_for_function(f"document.querySelectorAll('#search-results a').length > {count}")
+        expect(search.locator("#search-results a")).not_to_have_count(count)
     found = [a.get_attribute("href") for a in search.locator("#search-results a").all()]
     places = {address.partition("/runs/")[2]: place for place, address in enumerate(found)}
     both = [name for name in places if name.startswith(f"{SIMULATED}/") and name.replace(SIMULATED, LIVE) in places]
