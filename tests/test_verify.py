@@ -318,7 +318,7 @@ TAMPERED: dict[str, tuple[Callable[[Path], None], str, str]] = {
         "|disparity",
     ),
     "a disparity on the scale of its file": (
-        lambda d: edit_page(d, f"{SET}/index.html", r'(\|disparity") data-scale="100">', r"\g<1>>"),
+        lambda d: edit_page(d, f"{SET}/index.html", r'(,professional\|disparity") data-scale="100">', r"\g<1>>"),
         f"{SET}/index.html",
         "|disparity",
     ),

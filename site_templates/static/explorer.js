@@ -405,8 +405,9 @@
     return `No row matches all filters. ${ticked ? "Untick a box of “Only rows”, or set" : "Set"} more than one filter to any.`;
   }
 
-  function advise(text) {
-    advice.hidden = clear.hidden = text === "";
+  function advise(text, nothing) {
+    advice.hidden = text === "";
+    clear.hidden = !nothing;
     advice.textContent = text;
   }
 
@@ -431,7 +432,7 @@
       hits = await matching(text);
     } catch (error) {
       say(`The responses could not be loaded (${error.message}).`);
-      advise("");
+      advise("", false);
       root.setAttribute("aria-busy", "false");
       return;
     }
@@ -445,7 +446,7 @@
     const all = scan(want, hits, Infinity);
     const found = countsOf(all);
     sayFound(all.rows.length);
-    advise(adviceFor(all.rows.length, found, hits, text));
+    advise(adviceFor(all.rows.length, found, hits, text), all.rows.length === 0);
     showCounts(found);
     narrowChoices(element("attribute").value);
     hideEmpty(found.counts);
