@@ -369,7 +369,7 @@ class TestWithheld:
         assert "age_stance_0 withheld" in shown[paths.attribute_page(RUN, "age")].text
 
     def test_numbers_without_it_carry_the_note(self, shown):
-        assert "Withheld: a task category whose judges failed" in shown[paths.run_index(RUN)].text
+        assert "Withheld: a task category that failed the agreement gate or" in shown[paths.run_index(RUN)].text
 
 
 class TestAttributeAndConceptPages:

@@ -12,6 +12,7 @@ from generator import paths
 from generator.pages import render_pages
 from generator.pages_attribute import least_p_adjusted
 from generator.pages_model import least_p, summary
+from generator.schema.bank import load_bank
 from generator.stats.bootstrap import one_attribute, several_attributes
 from generator.stats.evidence import tail_p
 from generator.views import View
@@ -71,6 +72,22 @@ class TestDirection:
             found = read(html.partition(start)[2].partition("</details>")[0].encode()).text
             assert "No direction can be read: the attribute is unresolved" in found
             assert "treated best" not in found.lower()
+
+    def test_of_equal_leans_both_places_name_the_same_group(self, tmp_path):
+        data = make_bank(groups=3, quota=QUOTA, control_quota=QUOTA).model_dump(mode="json")
+        for attribute in data["attributes"]:
+            for place, group in enumerate(attribute["groups"]):
+                group["label"] = f"Label {9 - place}"  # against the order of the alphabet
+
+        def two_alike(model, concept, framing, group, repeat):
+            return biased(model, concept, framing, "g0" if group == "g0" else "g1", repeat)
+
+        tied = View(
+            make_edition(tmp_path / RUN, bank=load_bank(data, "tied"), answers=two_alike, models=[MODEL, OTHER])
+        )
+        assert "age (treated best: Label 9, worst: Label 7)" in summary(tied, MODEL)
+        html = dict(render_pages(tied.edition))[paths.model_page(RUN, MODEL)]
+        assert re.search(r"treated best Label 9 .*?, worst Label 7 ", read(html).text)
 
     def test_a_lean_of_zero_has_no_sign(self, pages):
         assert "+0.0" not in text(pages, paths.model_page(RUN, OTHER))
