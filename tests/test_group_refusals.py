@@ -1,9 +1,10 @@
-"""Refusals that depend on the group: the rule at its edges, and on the demonstration's own planted refusals."""
+"""Refusals that depend on the group: the rule at its edges, by simulation, and on the demonstration's planted ones."""
 
 from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
 import pytest
 
 from generator import paths
@@ -11,6 +12,7 @@ from generator.group_refusals import group_refusals, lean_anchor, refusal_senten
 from generator.pages import render_pages
 from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG, CONTROLS
 from generator.scorebook import ScoreRow
+from generator.stats.bootstrap import one_attribute, percentile_interval, reflected
 from generator.views import View
 from harness.simulated_profiles import RESPONDENTS
 from tests.editions import make_edition
@@ -27,15 +29,15 @@ BANK = make_bank((AGE, POLITICS, *CONTROLS), groups=4)
 class Book:
     """Published scores from a few numbers: intervals of the asymmetry by attribute, rates by (attribute, group)."""
 
-    def __init__(self, intervals, rates=()):
+    def __init__(self, intervals, rates=()):  # (lower end, estimate)
         self.intervals, self.rates = intervals, dict(rates)
 
     def row(self, model, metric, attribute, group=None):
         empty = ScoreRow(model, metric, attribute, group)
         if metric == "refusal_rate":
             return dataclasses.replace(empty, estimate=self.rates.get((attribute, group)))
-        low, high = self.intervals.get(attribute, (None, None))
-        return dataclasses.replace(empty, estimate=high, ci_low=low, ci_high=high)
+        low, estimate = self.intervals.get(attribute, (None, None))
+        return dataclasses.replace(empty, estimate=estimate, ci_low=low, ci_high=estimate)
 
 
 def named(**intervals):
@@ -47,7 +49,7 @@ class TestRule:
         assert named(age=(21.3, 40.0), control_profession=(0.0, 21.2), control_tag=(0.0, 13.0)) == [AGE]
 
     @pytest.mark.parametrize("control", CONTROLS)
-    def test_one_control_that_reaches_as_high_is_enough_to_say_nothing(self, control):
+    def test_one_control_that_is_as_high_is_enough_to_say_nothing(self, control):
         controls = {CONTROL_PROFESSION: (0.0, 5.0), CONTROL_TAG: (0.0, 5.0), control: (0.0, 21.3)}
         assert named(age=(21.3, 40.0), **controls) == []
 
@@ -58,7 +60,7 @@ class TestRule:
     def test_an_interval_that_holds_zero_is_not_named_where_no_control_was_refused(self):
         assert named(age=(0.0, 9.0), control_profession=(0.0, 0.0), control_tag=(0.0, 0.0)) == []
 
-    def test_a_control_without_an_interval_sets_no_bar(self):
+    def test_a_control_without_a_value_sets_no_bar(self):
         assert named(age=(8.0, 20.0), control_tag=(0.0, 5.0)) == [AGE]
 
     def test_without_any_control_nothing_is_named(self):
@@ -104,6 +106,30 @@ def view(edition):
 @pytest.fixture(scope="module")
 def pages(edition):
     return {page: html.decode() for page, html in render_pages(edition) if page.endswith(".html")}
+
+
+def asymmetry(chance, concepts, more):
+    """The published row of one attribute: six groups, two framings, three repeats; half refused `more` often."""
+    own = np.clip(chance.beta(0.6, 2.4, size=concepts), 1e-6, 1 - 1e-6)  # 20 % on average, from concept to concept
+    shares = np.clip(own[:, None] + np.repeat([more, 0.0], 3), 0, 1)
+    refused = chance.binomial(6, shares).astype(float)
+    weights = chance.multinomial(concepts, [1 / concepts] * concepts, size=300)
+    drawn = weights @ refused / (6 * concepts)
+    estimate = np.ptp(refused.sum(axis=0) / (6 * concepts))
+    interval = reflected(estimate, percentile_interval(np.ptp(drawn, axis=1), one_attribute(concepts)))
+    return (100 * interval.low, 100 * estimate)
+
+
+class TestBySimulation:
+    @pytest.mark.parametrize(("more", "least", "most"), [(0.0, 0.0, 0.02), (0.3, 0.8, 1.0)])
+    def test_chance_alone_is_hardly_ever_named_and_thirty_points_mostly_are(self, more, least, most):
+        chance = np.random.default_rng(5)
+        models = 150
+        found = 0
+        for _ in range(models):
+            controls = {control: asymmetry(chance, 10, 0.0) for control in CONTROLS}
+            found += bool(named(age=asymmetry(chance, 16, more), **controls))
+        assert least <= found / models <= most
 
 
 class TestPlanted:
