@@ -23,7 +23,7 @@ from generator.stats.bootstrap import (
 from generator.stats.evidence import difference_p, holm
 
 _THREADS = 4
-_BLOCK = 8  # models compared at a time: their differences stay in a processor's cache
+_BLOCK = 32  # models compared at a time: fewer would make the threads wait, more would leave the cache
 
 
 @dataclass(frozen=True)
@@ -107,12 +107,13 @@ def comparisons(models: Mapping[str, Ranked]) -> Comparisons:
     ordered = [models[slug] for slug in sorted(models, key=str.encode)]
     first, second = np.triu_indices(len(ordered), 1)
     disparity = np.array([model.disparity for model in ordered], np.float64)
+    draws = np.array([model.draws for model in ordered])
     samples, places = _samples(ordered, first, second)
     tails = np.array([sample.tail for sample in samples], np.float64)[places]
     starts = np.cumsum([0, *range(len(ordered) - 1, 0, -1)])
 
     def against(i: int) -> _Counted:
-        return _against(ordered[i], ordered[i + 1 :], tails[starts[i] : starts[i + 1]])
+        return _against(draws[i], draws[i + 1 :], tails[starts[i] : starts[i + 1]])
 
     with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1)) as pool:
         found = list(pool.map(against, range(len(ordered) - 1)))
@@ -153,18 +154,21 @@ def _distinct(columns: IntArray) -> tuple[IntArray, IntArray]:
     return where, places
 
 
-def _against(model: Ranked, others: Sequence[Ranked], tails: FloatArray) -> _Counted:
-    """Compare one model with others, a block at a time."""
-    total, n = len(model.draws), len(others)
+def _against(model: FloatArray, others: FloatArray, tails: FloatArray) -> _Counted:
+    """Compare one model's replicates (resamples,) with those of others (models, resamples), a block at a time.
+
+    In few calls on whole blocks: between calls the threads wait for each other.
+    """
+    n = len(others)
     found = _Counted(np.empty(n), np.empty(n), *(np.empty(n, np.int64) for _ in range(3)))
-    buffer, mask = np.empty((_BLOCK, total)), np.empty(total, np.bool_)
+    buffer = np.empty((_BLOCK, others.shape[-1]))
+    mask = np.empty(buffer.shape, np.bool_)
     for start in range(0, n, _BLOCK):
         part = slice(start, min(start + _BLOCK, n))
-        differences = buffer[: part.stop - start]
-        for row, other in zip(differences, others[part], strict=True):
-            np.subtract(other.draws, model.draws, out=row)
+        differences = np.subtract(others[part], model, out=buffer[: part.stop - start])
+        below = mask[: part.stop - start]
         negative, at_most = (
-            np.array([np.count_nonzero(np.less(row, edge, out=mask)) for row in differences])
+            np.array([np.count_nonzero(row) for row in np.less(differences, edge, out=below)])
             for edge in (LEAST_ZERO, LEAST_POSITIVE)
         )
         ends = tail_ends(differences, tails[part], few_ties=True)
