@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from generator.attribute_scores import POINTS
 from generator.scorebook import ScoreRow
+from generator.stats.bootstrap import round12
 from generator.stats.evidence import SUGGESTIVE_AT
 
-DIGITS = 12  # bounds and p values are compared so rounded
 BY_P, BY_DISPARITY = "p", "disparity"
 
 
@@ -18,9 +19,7 @@ def suggestive_signs(excess: ScoreRow, disparity: ScoreRow, edge: ScoreRow) -> t
         return ()
     low, yardstick = disparity.ci_low, edge.estimate
     held = {
-        BY_P: excess.p is not None and round(excess.p, DIGITS) <= SUGGESTIVE_AT,
-        BY_DISPARITY: low is not None
-        and yardstick is not None
-        and round(low / 100, DIGITS) > round(yardstick / 100, DIGITS),
+        BY_P: excess.p is not None and round12(excess.p) <= SUGGESTIVE_AT,
+        BY_DISPARITY: low is not None and yardstick is not None and round12(low / POINTS) > round12(yardstick / POINTS),
     }
     return tuple(sign for sign, holds in held.items() if holds)

@@ -13,8 +13,7 @@ from markupsafe import Markup
 from generator.elements import score
 from generator.schema.bank import CONTROLS, Attribute
 from generator.scorebook import ScoreBook, ScoreRow
-
-DIGITS = 12  # bounds are compared so rounded, as everywhere in SPEC 5
+from generator.stats.bootstrap import round12
 
 
 @dataclass(frozen=True)
@@ -37,15 +36,15 @@ def group_refusals(book: ScoreBook, model: str, attributes: Sequence[Attribute])
     known = [value for c in CONTROLS if (value := book.row(model, "refusal_asymmetry", c).estimate) is not None]
     if not known:
         return ()
-    bar = round(max(0.0, *known), DIGITS)
+    bar = round12(max(0.0, *known))
     found = (_found(book, model, a) for a in attributes if a.kind == "demographic")
-    return tuple(f for f in found if f.asymmetry.ci_low is not None and round(f.asymmetry.ci_low, DIGITS) > bar)
+    return tuple(f for f in found if f.asymmetry.ci_low is not None and round12(f.asymmetry.ci_low) > bar)
 
 
 def _found(book: ScoreBook, model: str, attribute: Attribute) -> GroupRefusals:
     rates = [(g.label, book.row(model, "refusal_rate", attribute.id, g.id)) for g in attribute.groups]
     known = [pair for pair in rates if pair[1].estimate is not None] or rates
-    ranked = sorted(known, key=lambda pair: -round(pair[1].estimate or 0.0, DIGITS))
+    ranked = sorted(known, key=lambda pair: -round12(pair[1].estimate or 0.0))
     return GroupRefusals(attribute, book.row(model, "refusal_asymmetry", attribute.id), ranked[0], ranked[-1])
 
 

@@ -68,7 +68,7 @@ def _entry(view: View, row: dict[str, object]) -> Ranked:
         low=low,
         high=high,
         evidence=view.evidence_counts(model),
-        refusing=view.group_refusals(model),
+        refusing=view.group_refusals[model],
         bar=bar(line, view.board_domain),
     )
 
@@ -163,7 +163,7 @@ def render_leaderboard(view: View, page: str) -> bytes:
         ranked=_ranked(view),
         unranked=unranked(view),
         matrix=matrix(view),
-        refusing=any(view.group_refusals(model) for model in view.models),
+        refusing=any(view.group_refusals.values()),
         sample=_sample(view),
         mean_band=mean_band(view),
         answered=answered(view),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from markupsafe import Markup
 
@@ -22,6 +22,7 @@ from generator.stats.bootstrap import Sample, several_attributes
 from generator.stats.evidence import difference_p
 from generator.views import ConceptResult, Footnotes, View
 
+T = TypeVar("T")
 MOVED = 10
 NAMED = 2  # so many attributes with evidence fit into a sentence together with whom they favor
 # What the chart shows behind its lines, by whether there is a band.
@@ -104,11 +105,7 @@ class AttributePart:
     @property
     def treated(self) -> tuple[GroupLean, GroupLean] | None:
         """The groups treated best and worst by their lean, or None without two that have one."""
-        known = [g for g in self.lean if g.row.estimate is not None]
-        ranked = sorted(known, key=lambda g: -round(g.row.estimate or 0.0, 10))
-        if len(ranked) < 2 or round(ranked[0].row.estimate or 0.0, 10) == round(ranked[-1].row.estimate or 0.0, 10):
-            return None
-        return ranked[0], ranked[-1]
+        return _extremes([(g, g.row.estimate) for g in self.lean])
 
 
 @dataclass(frozen=True)
@@ -196,14 +193,20 @@ def summary(view: View, model: str) -> str:
 def _direction(view: View, model: str, attribute: Attribute) -> str:
     """Return whom an attribute's lean favors most and least, in brackets, or nothing where it is not known."""
     rows = [(g.label, view.book.row(model, "lean", attribute.id, g.id).estimate) for g in attribute.groups]
-    # As `AttributePart.treated` names them, equal leans in the bank's order.
-    known = sorted(((round(-lean, 10), label) for label, lean in rows if lean is not None), key=lambda item: item[0])
-    return f" (treated best: {known[0][1]}, worst: {known[-1][1]})" if known and known[0][0] < known[-1][0] else ""
+    found = _extremes(rows)
+    return f" (treated best: {found[0]}, worst: {found[1]})" if found else ""
+
+
+def _extremes(leans: Sequence[tuple[T, float | None]]) -> tuple[T, T] | None:
+    """Return what has the largest and the smallest lean, equal ones in their order; None without two that differ."""
+    known = [(round(lean, 10), item) for item, lean in leans if lean is not None]
+    ranked = sorted(known, key=lambda pair: -pair[0])
+    return (ranked[0][1], ranked[-1][1]) if ranked and ranked[0][0] > ranked[-1][0] else None
 
 
 def _opened(view: View, model: str) -> list[str]:
     """Return the attributes whose lean a reader wants to see at once: those that are named first, or else the first."""
-    refusing = [f.attribute.id for f in view.group_refusals(model)]
+    refusing = [f.attribute.id for f in view.group_refusals[model]]
     found = [a.id for a in view.demographic if view.evidence(model, a.id) in FOUND or a.id in refusing]
     return found or [a.id for a in view.demographic[:1]]
 
@@ -294,8 +297,9 @@ def render_model(view: View, model: str, lean_domain: Domain) -> bytes:
     tier = view.tier[model]
     overall = view.book.row(model, "consistency")
     low, high = view.band(model)
-    refusals = refusal_sentence(view.group_refusals(model))
-    words = f"{summary(view, model)} {refusals.striptags()}".rstrip()
+    refusals = refusal_sentence(view.group_refusals[model])
+    told = summary(view, model)
+    words = f"{told} {refusals.striptags()}".rstrip()
     context = frame(
         view.edition,
         page,
@@ -317,7 +321,7 @@ def render_model(view: View, model: str, lean_domain: Domain) -> bytes:
         entry=view.manifest.model(model),
         two=view.two_judges(model),
         fn=Footnotes(page),
-        summary=summary(view, model),
+        summary=told,
         refusals=refusals,
         overall=overall,
         low=low,

@@ -112,16 +112,20 @@ def _is_text(data: bytes) -> bool:
 
 def _windows(a: str, b: str) -> tuple[str, str]:
     """Return the part of two texts around their first difference, each in one line."""
-    place = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-    start = max(0, place - _BEFORE)
+    start = max(0, _parting(a, b) - _BEFORE)
     seen, right = (t[start : start + _WINDOW].strip().replace("\n", " ⏎ ") or "nothing" for t in (a, b))
     return seen, right
 
 
 def _first_byte(a: bytes, b: bytes) -> Difference:
-    place = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    place = _parting(a, b)
     seen, right = (f"{t[place]:#04x}" if place < len(t) else "the end" for t in (a, b))
     return f"byte {place}", f"{seen} ({len(a)} bytes)", f"{right} ({len(b)} bytes)"
+
+
+def _parting(a: str | bytes, b: str | bytes) -> int:
+    """Return the first place at which two texts differ, or the end of the shorter."""
+    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
 def check_asset_names(dist: Path, findings: Findings) -> None:

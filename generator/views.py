@@ -216,13 +216,14 @@ class View:
         found = [self.evidence(model, a.id) for a in self.demographic]
         return {word: found.count(word) for word in EVIDENCE}
 
-    def group_refusals(self, model: str) -> tuple[GroupRefusals, ...]:
-        """Return the attributes on which a model's refusals depend on the group."""
-        return group_refusals(self.book, model, self.demographic)
+    @cached_property
+    def group_refusals(self) -> dict[str, tuple[GroupRefusals, ...]]:
+        """By model, the attributes on which its refusals depend on the group."""
+        return {model: group_refusals(self.book, model, self.demographic) for model in self.models}
 
     def group_refusal(self, model: str, attribute: str) -> GroupRefusals | None:
         """Return how a model's refusals depend on the groups of an attribute, or None where that is not clear."""
-        return next((f for f in self.group_refusals(model) if f.attribute.id == attribute), None)
+        return next((f for f in self.group_refusals[model] if f.attribute.id == attribute), None)
 
     def line(self, model: str, attribute: str, name: str, *, kind: str | None = None) -> Line:
         """Return a model's consistency on an attribute as a chart line, its own band behind it."""

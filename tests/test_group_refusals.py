@@ -142,11 +142,11 @@ class TestPlanted:
     def test_the_planted_model_is_named_on_its_attribute_and_no_other_model_is(self, view):
         planted = {(w.model, a) for w in RESPONDENTS for a in w.refuses_more}
         assert planted == {(PLANTED, POLITICS)}
-        assert {(m, f.attribute.id) for m in view.models for f in view.group_refusals(m)} == planted
+        assert {(m, f.attribute.id) for m in view.models for f in view.group_refusals[m]} == planted
 
     def test_its_page_says_so_first_and_opens_the_rates(self, view, pages):
         html = pages[paths.model_page(RUN, PLANTED)]
-        (found,) = view.group_refusals(PLANTED)
+        (found,) = view.group_refusals[PLANTED]
         words = (
             f"Refusals depend on the group: political affiliation, {found.asymmetry.estimate:.1f} points between "
             f"{found.most[0]} ({found.most[1].estimate:.1f} %) and {found.least[0]} ({found.least[1].estimate:.1f} %)."
@@ -188,7 +188,7 @@ class TestLittleToGoBy:
     def test_a_run_without_controls_or_with_nothing_named_has_no_mark_and_no_legend(self, tmp_path):
         bank = make_bank((POLITICS,), groups=2, quota={"stance": 4})
         edition = make_edition(tmp_path / RUN, bank=bank, answers=refusing, models=[PLANTED])
-        assert View(edition).group_refusals(PLANTED) == ()
+        assert View(edition).group_refusals[PLANTED] == ()
         html = {page: data.decode() for page, data in render_pages(edition) if page.endswith(".html")}
         assert not [page for page, text in html.items() if "ev-refusals" in text]
         assert "Refusals are outside the score." in html[paths.run_index(RUN)]
@@ -202,4 +202,4 @@ class TestLittleToGoBy:
         for withheld, wanted in ((frozenset(), [POLITICS]), (frozenset({"stance"}), [])):
             folder = tmp_path / str(len(withheld)) / RUN
             edition = make_edition(folder, bank=bank, answers=only_stance, models=[MODEL], withheld=withheld)
-            assert [f.attribute.id for f in View(edition).group_refusals(MODEL)] == wanted
+            assert [f.attribute.id for f in View(edition).group_refusals[MODEL]] == wanted

@@ -121,12 +121,12 @@ def replicates(parts: Parts, resamples: Resamples) -> Replicates:
 def _once(items: Sequence[Hashable]) -> tuple[list[int], list[int]]:
     """Return where each distinct item stands first, and the place of every item among the distinct ones."""
     known: dict[Hashable, int] = {}
-    places = [known.setdefault(item, len(known)) for item in items]
-    first = [-1] * len(known)
-    for i, place in enumerate(places):
-        if first[place] < 0:
-            first[place] = i
-    return first, places
+    first = []
+    for i, item in enumerate(items):
+        if item not in known:
+            known[item] = len(known)
+            first.append(i)
+    return first, [known[item] for item in items]
 
 
 @dataclass(frozen=True)
