@@ -21,15 +21,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import harness.budget
-import harness.cache
-import harness.database
-import harness.judging
+import harness.cache.answers
+import harness.cache.database
+import harness.money.budget
+import harness.stages.judging
 from generator.schema.bank import Bank
-from harness.evaluate import bank_prompts, response_calls
-from harness.judging import judge_session
-from harness.session import Session, open_session
-from harness.simulated import Simulated
+from harness.eval.questions import bank_prompts, response_calls
+from harness.simulated.endpoint import Simulated
+from harness.stages.judging import judge_session
+from harness.stages.session import Session, open_session
 from tests.factories import make_bank
 from tests.plans import callee, live_data, simulated_data, write_run_toml
 
@@ -56,7 +56,7 @@ def plan_data(bank: Bank, url: str | None) -> dict[str, Any]:
 def work(folder: Path, bank: Bank, *, settle: bool, ready: Callable[[], object]) -> None:
     """Run both stages to their end; `settle` books lost calls at nothing before the receipts are written."""
     Simulated.batch_size = 5
-    harness.judging.harness_commit = lambda _: "0" * 40
+    harness.stages.judging.harness_commit = lambda _: "0" * 40
     for stage in ("eval", "judge"):
         with open_session(
             folder, stage=stage, bank=bank, cache=folder.parent / "c.sqlite", now=1, environment={}
@@ -80,7 +80,7 @@ def _stage(session: Session, stage: str) -> None:
 
 def die_at(commit: int, *, before: bool) -> None:
     """Make this process kill itself right before or after its commit of that number, in cache or ledger."""
-    real, left = harness.cache.transaction, iter(range(commit, -1, -1))
+    real, left = harness.cache.answers.transaction, iter(range(commit, -1, -1))
 
     @contextlib.contextmanager
     def deadly(connection: sqlite3.Connection) -> Iterator[None]:
@@ -92,7 +92,7 @@ def die_at(commit: int, *, before: bool) -> None:
         if last:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    harness.cache.transaction = harness.budget.transaction = harness.database.transaction = deadly
+    harness.cache.answers.transaction = harness.money.budget.transaction = harness.cache.database.transaction = deadly
 
 
 class Child:

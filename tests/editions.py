@@ -7,18 +7,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
-from generator.data_page import render_data
-from generator.datafiles import DataFile
-from generator.downloads import manifest_sha256, write_downloads
-from generator.pages import render_pages, render_root
-from generator.receipt_pages import receipt_task, write_receipts
-from generator.redactions import Redactions
+from generator.data.folder import manifest_sha256, write_downloads
+from generator.data.table_files import DataFile
+from generator.edition.edition import Edition, Licence, Site
+from generator.pages.all import render_pages, render_root
+from generator.pages.data import render_data
+from generator.receipts.pages import receipt_task, write_receipts
+from generator.runs.reader import load_run, read_shard
+from generator.runs.redactions import Redactions
 from generator.schema.audit_draw import auditable, draw, stratum_name
 from generator.schema.bank import CONTROLS, DEMOGRAPHIC, Bank
-from generator.scores import score_run
-from generator.shards import load_run, read_shard
-from generator.site import Edition, Licence, Site
-from generator.standing import standing_of
+from generator.scoring.gate import standing_of
+from generator.scoring.run import score_run
 from tests.factories import answers_from, make_bank, make_run, noise, unit
 
 QUOTA = {"stance": 1, "allocation": 1, "refusal": 0, "regard": 0, "capability": 1}

@@ -8,11 +8,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from generator import paths
-from generator.bulk import plain_environment
-from generator.receipt_columns import SHORT
-from generator.receipt_pages import model_numbers, row_context, set_context
-from generator.receipt_text import (
+from generator.edition import paths
+from generator.edition.edition import Edition
+from generator.html.bulk import plain_environment
+from generator.html.frame import breakable, concept_title, environment, visible
+from generator.html.receipt_words import (
     FRAMING_LABELS,
     NO_LABEL,
     NO_RESPONSE,
@@ -22,9 +22,9 @@ from generator.receipt_text import (
     vote_text,
     why,
 )
-from generator.render import breakable, concept_title, environment, visible
-from generator.shards import read_shard
-from generator.site import Edition
+from generator.receipts.columns import SHORT
+from generator.receipts.pages import model_numbers, row_context, set_context
+from generator.runs.reader import read_shard
 
 
 def marked(text: str, spans: list[tuple[int, int]], css: str) -> Markup:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from generator.schema.bank import Bank
-from harness.plan import Plan
-from harness.run_toml import load_plan
+from harness.plan.records import Plan
+from harness.plan.run_toml import load_plan
 
 PRICES = {"prompt_per_million": 1.0, "completion_per_million": 10.0}
 PARAMS = {"temperature": 1.0, "max_tokens": 100}

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from generator import build, incremental, prose, render
-from generator.publish import Options, Outcome, publish
-from generator.scores import score_run
+from generator.html import frame as render
+from generator.pages import prose
+from generator.publishing import build
+from generator.publishing import changes as incremental
+from generator.publishing.publish import Options, Outcome, publish
+from generator.scoring.run import score_run
 from tests.factories import answers_from, make_bank, make_rows, noise, write_run
 
 ROOT = Path(__file__).parent.parent

@@ -7,7 +7,7 @@ from html import unescape
 
 import pytest
 
-from generator.render import concept_title
+from generator.html.frame import concept_title
 from tests.browser.checks import dead_links
 from tests.factories import answers_from, make_bank, make_rows, noise, write_run
 from tests.publications import QUOTA, make_content, quicken, run_publish

@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from generator.runs.reader import load_run, read_shard
 from generator.schema.audit_draw import auditable, draw, stratum_name
 from generator.schema.bank import Bank
 from generator.schema.errors import InputError
-from generator.shards import load_run, read_shard
-from harness.audit import (
+from harness.audit.page import sheet_html
+from harness.audit.sheet import (
     AUDIT,
     Item,
     checked_labels,
@@ -30,9 +31,8 @@ from harness.audit import (
     open_judged,
     sheet_csv,
 )
-from harness.audit_sheet import sheet_html
+from harness.audit.simulated_reviewer import reviewed
 from harness.commands.audit import command
-from harness.simulated_reviewer import reviewed
 from tests.factories import make_bank, make_rows, unit, write_run
 
 MODELS = ("sim-alpha/one", "sim-beta/two")

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from generator.audit_scores import find_draw, strata_of
+from generator.runs.reader import load_run, read_shard
 from generator.schema.audit_draw import auditable, draw, stratum_name
 from generator.schema.errors import InputError
-from generator.scores import score_run
-from generator.shards import load_run, read_shard
+from generator.scoring.audit import find_draw, strata_of
+from generator.scoring.run import score_run
 from generator.stats.audit import Audited, summarise
 from tests.factories import make_bank, make_run, unit
 

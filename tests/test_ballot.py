@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generator.schema.verdict import VOTE_ERRORS, Vote
-from harness.ballot import Ballot, failed_vote, fenced, unfenced
-from harness.calls import Answer
+from harness.calls.call import Answer
+from harness.judging.ballot import Ballot, failed_vote, fenced, unfenced
 from tests.factories import make_bank
 
 BANK = make_bank()

@@ -11,9 +11,9 @@ import pytest
 
 from generator.schema.bank import CATEGORIES, CONTROLS, FRAMINGS, load_bank, with_article
 from generator.schema.errors import InputError
-from harness.bank import GroupEntry, expanded_terms, folded, read_bank_folder
-from harness.bank_words import article_fault
-from harness.masking import masker_for
+from harness.bank.reader import GroupEntry, expanded_terms, folded, read_bank_folder
+from harness.bank.words import article_fault
+from harness.masking.mask import masker_for
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "content" / "bank"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from generator.schema.bank import SLOT, Bank, Group
-from harness.bank_faults import (
+from harness.bank.faults import (
     Sourced,
     bank_faults,
     concept_faults,

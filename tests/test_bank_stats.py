@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from generator.schema.bank import SLOT
-from harness.bank_stats import DUPLICATE_OVERLAP, bank_stats, closest_pairs, content_words, framing_overlap, overlap
+from harness.bank.measures import DUPLICATE_OVERLAP, bank_stats, closest_pairs, content_words, framing_overlap, overlap
 from tests.factories import make_bank
 from tests.test_bank import BANK
 

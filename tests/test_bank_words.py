@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from generator.schema.bank import SLOT
-from harness.bank_words import article_fault, cue_faults
+from harness.bank.words import article_fault, cue_faults
 from tests.test_bank import BANK
 
 

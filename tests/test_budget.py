@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from generator.schema.canonical import sha256_hex
-from harness.budget import Book, Ledger, Refusal, caps_of, picodollars, worst_case
-from harness.cache import Cache, Entry
-from harness.calls import Answer, Call, Message, Request
-from harness.plan import Prices
+from harness.cache.answers import Cache, Entry
+from harness.calls.call import Answer, Call, Message, Request
+from harness.money.budget import Book, Ledger, Refusal, caps_of, picodollars, worst_case
+from harness.plan.records import Prices
 from tests.factories import make_bank
 from tests.plans import live_data, make_plan
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from generator.cli import aibiasbench
 from generator.schema.canonical import hash_json, sha256_hex
 from generator.schema.errors import InputError
-from harness.cache import Cache, Entry
-from harness.calls import Answer, Message
-from harness.keys import JudgeKeys, ResponseKeys
+from harness.cache.answers import Cache, Entry
+from harness.calls.call import Answer, Message
+from harness.calls.keys import JudgeKeys, ResponseKeys
 
 
 def entry(
@@ -74,7 +74,7 @@ class TestStore:
     def test_two_processes_write_at_once(self, tmp_path: Path) -> None:
         program = (
             "import sys; from pathlib import Path\n"
-            "from harness.cache import Cache; from tests.test_cache import entry\n"
+            "from harness.cache.answers import Cache; from tests.test_cache import entry\n"
             "with Cache(Path(sys.argv[1]), now=1) as cache:\n"
             "    for i in range(200): cache.store([entry(f'{sys.argv[2]}-{i}'), entry(f'both-{i}')])\n"
         )

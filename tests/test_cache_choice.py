@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from generator.schema.errors import InputError
-from harness.budget import Ledger
-from harness.cache import DEFAULT_CACHE
-from harness.cache_choice import cache_for, other_cache, path_from, remembered_cache
-from harness.report import chosen_cache
+from harness.cache.answers import DEFAULT_CACHE
+from harness.engine.cache_choice import cache_for, other_cache, path_from, remembered_cache
+from harness.money.budget import Ledger
+from harness.terminal.report import chosen_cache
 
 
 @pytest.fixture

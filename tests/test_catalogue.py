@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 
-from generator.catalogue import front_key
+from generator.publishing.published_runs import front_key
 from generator.schema.manifest import Manifest
-from generator.standing import Standing
+from generator.scoring.gate import Standing
 from tests import factories
 
 

@@ -10,9 +10,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from generator import chart_specs, charts
-from generator.chart_scale import GUTTER, NARROW, NOTE, WIDE, Domain, domain_of
-from generator.charts import MARKS, Line, bar, interval_chart, short_name
+from generator.html import chart_shapes as chart_specs
+from generator.html import charts
+from generator.html.chart_scale import GUTTER, NARROW, NOTE, WIDE, Domain, domain_of
+from generator.html.charts import MARKS, Line, bar, interval_chart, short_name
 
 ROOT = Path(__file__).parent.parent
 DOMAIN = Domain(80.0, 100.0, 5.0)
@@ -148,7 +149,8 @@ class TestIntervalChart:
         assert len(list((tmp_path / "charts").iterdir())) == 8
 
     def test_the_drawing_libraries_are_not_loaded_for_pages_alone(self):
-        code = "import sys, generator.build; sys.exit(any(m in sys.modules for m in ('altair', 'vl_convert')))"
+        drawing = "any(m in sys.modules for m in ('altair', 'vl_convert'))"
+        code = f"import sys, generator.publishing.build; sys.exit({drawing})"
         assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
 
 

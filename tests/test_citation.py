@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 import yaml
 
-from generator.citation import bibtex, cff
+from generator.data.citation import bibtex, cff
 from tests.editions import SITE, make_edition, small_bank
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from generator.schema.errors import InputError
-from harness.calls import Answer, CallError, EndpointError, Message, Request
-from harness.client import SEED_STEP, HttpEndpoint, retry_after, wire
-from harness.plan import Callee, EndpointPlan, Prices
-from harness.replies import same_model
+from harness.calls.call import Answer, CallError, EndpointError, Message, Request
+from harness.calls.client import SEED_STEP, HttpEndpoint, retry_after, wire
+from harness.calls.replies import same_model
+from harness.plan.records import Callee, EndpointPlan, Prices
 from tests.scripted_server import Reply, Script, ScriptedServer, chat, finished
 
 FREE = Prices(prompt_per_million=0, completion_per_million=0)

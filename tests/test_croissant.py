@@ -14,7 +14,7 @@ import pytest
 from frictionless import Package, system
 from mlcroissant._src.core.issues import GenerationError
 
-from generator.datapackage import field_type
+from generator.data.datapackage import field_type
 from generator.schema.columns import RECEIPT_COLUMNS, VOTE_FIELDS
 from generator.schema.tables import TABLES
 from tests.editions import make_edition, small_bank, write_data
@@ -114,7 +114,7 @@ class TestCroissant:
         assert "Hash of downloaded file" in str(error.value.__cause__)
 
     def test_an_unusual_bank_version_still_gives_a_valid_one(self, tmp_path):
-        from generator.croissant import descriptor
+        from generator.data.croissant import descriptor
         from tests.factories import make_bank
 
         bank = make_bank(("gender",), groups=2, quota={"stance": 1}, version="draft 2")

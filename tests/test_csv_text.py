@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generator import csv_text
-from generator.csv_text import csv_bytes, csv_chunks, csv_columns, csv_within, unguard
+from generator.data import csv_text
+from generator.data.csv_text import csv_bytes, csv_chunks, csv_columns, csv_within, unguard
 from generator.schema.columns import RECEIPT_COLUMNS, RECEIPT_SCHEMA, VOTE_FIELDS, Column, arrow_schema
 from generator.schema.tables import TABLES
 from tests.factories import make_bank, make_receipt, make_rows, make_vote
@@ -117,7 +117,7 @@ class TestReceipts:
     def test_blocks_join_to_the_same_bytes_whatever_their_size(self, monkeypatch):
         table = pa.Table.from_pylist(make_rows(BANK, "sim-alpha/one"), schema=RECEIPT_SCHEMA)
         whole = csv_bytes(table, RECEIPT_COLUMNS)
-        monkeypatch.setattr("generator.csv_text._BATCH_ROWS", 5)
+        monkeypatch.setattr("generator.data.csv_text._BATCH_ROWS", 5)
         assert b"".join(csv_chunks(table, RECEIPT_COLUMNS)) == whole
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from generator import build as building
-from generator import workers
-from generator.publish import Options, publish
-from generator.receipt_pages import write_receipts
+from generator.machine import workers
+from generator.publishing import build as building
+from generator.publishing.publish import Options, publish
+from generator.receipts.pages import write_receipts
 from generator.schema.errors import InputError
 from tests.programs import invoke as run
 from tests.publications import _quick, contents, make_content, run_publish  # noqa: F401 - an autouse fixture

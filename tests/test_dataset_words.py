@@ -7,11 +7,11 @@ import json
 
 import pytest
 
-from generator import croissant, datapackage
-from generator.citation import title
-from generator.data_page import schema_org
-from generator.dataset_words import description, keywords, times
-from generator.standing import Standing
+from generator.data import croissant, datapackage
+from generator.data.citation import title
+from generator.data.description import description, keywords, times
+from generator.pages.data import schema_org
+from generator.scoring.gate import Standing
 from tests.editions import make_edition, small_bank
 
 PREVIEW = Standing("preview", ("1,372 planned rows are absent (a/b 1,372)", "the human audit is missing (audit.csv)"))

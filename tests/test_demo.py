@@ -14,15 +14,15 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+from generator.runs.reader import load_run
 from generator.schema.names import simulated
-from generator.shards import load_run
-from harness.bank import read_bank_folder
+from harness.bank.reader import read_bank_folder
 from harness.commands import audit, judge
 from harness.commands import eval as evaluation
 from harness.commands.demo import lend_words, start_afresh
-from harness.demo import FULL, MARK, SMALL, run_toml
-from harness.run_toml import read_plan
-from harness.simulated_profiles import RESPONDENTS
+from harness.plan.run_toml import read_plan
+from harness.simulated.demo import FULL, MARK, SMALL, run_toml
+from harness.simulated.profiles import RESPONDENTS
 
 ROOT = Path(__file__).parent.parent
 BANK = ROOT / "content" / "bank"

@@ -20,13 +20,21 @@ import pyarrow.parquet as pq
 import pytest
 from markupsafe import escape
 
-from generator.csv_text import csv_bytes
-from generator.data_page import render_data_page, script_json
-from generator.datafiles import DataFile, TableFile, parquet_bytes, parts_of, sha256sums, weight_columns, write_table
-from generator.downloads import write_downloads
-from generator.pages import RunCard, render_pages
-from generator.pages_root import render_feed
-from generator.redactions import Redaction, Redactions, read_redactions
+from generator.data.csv_text import csv_bytes
+from generator.data.folder import write_downloads
+from generator.data.table_files import (
+    DataFile,
+    TableFile,
+    parquet_bytes,
+    parts_of,
+    sha256sums,
+    weight_columns,
+    write_table,
+)
+from generator.pages.all import RunCard, render_pages
+from generator.pages.data import render_data_page, script_json
+from generator.pages.root import render_feed
+from generator.runs.redactions import Redaction, Redactions, read_redactions
 from generator.schema.canonical import sha256_hex
 from generator.schema.columns import RECEIPT_COLUMNS, RECEIPT_SCHEMA, Column
 from generator.schema.errors import InputError
@@ -150,10 +158,10 @@ class TestWriteDownloads:
 
 def unmarked_edition(run: Path):
     """Read a run whose manifest does not know the rewritten shard yet."""
-    from generator.scores import score_run
-    from generator.shards import load_run
-    from generator.site import Edition
-    from generator.standing import standing_of
+    from generator.edition.edition import Edition
+    from generator.runs.reader import load_run
+    from generator.scoring.gate import standing_of
+    from generator.scoring.run import score_run
 
     manifest = json.loads((run / "manifest.json").read_text())
     for shard in manifest["shards"]:
@@ -221,7 +229,7 @@ class TestSplit:
         assert [part.num_rows for _, part in parts_of(table, (self.TEXT,), limit=100)] == [1]
 
     def test_the_dictionary_names_the_parts(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("generator.downloads.SIZE_LIMIT", 50_000)
+        monkeypatch.setattr("generator.data.folder.SIZE_LIMIT", 50_000)
         _, files = write_data(make_edition(tmp_path / "run-a", bank=BANK), tmp_path / "data")
         assert max(f.bytes for f in files if f.table == "receipts") <= 50_000
         text = (tmp_path / "data/DATA_DICTIONARY.html").read_text()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from generator.elements import cell, interval, number, score
-from generator.scorebook import ScoreRow
+from generator.edition.numbers import cell, interval, number, score
+from generator.scoring.lookup import ScoreRow
 
 ROW = ScoreRow("v/m", "lean", "age", "old", estimate=-0.04, ci_low=-1.25, ci_high=2.0, p_adjusted=0.0444, n_concepts=3)
 

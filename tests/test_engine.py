@@ -12,15 +12,15 @@ import pytest
 from generator.schema.bank import Bank
 from generator.schema.canonical import sha256_hex
 from generator.schema.errors import ToolError
-from harness.budget import Book, Ledger, caps_of, picodollars, worst_case
-from harness.cache import Cache
-from harness.calls import Answer, Call, Message, Request
-from harness.client import HttpEndpoint
-from harness.engine import Engine
-from harness.evaluate import blank
-from harness.outcome import Outcome
-from harness.plan import Plan, Prices
-from harness.retry import FAILURES_IN_A_ROW, Patience
+from harness.cache.answers import Cache
+from harness.calls.call import Answer, Call, Message, Request
+from harness.calls.client import HttpEndpoint
+from harness.calls.retry import FAILURES_IN_A_ROW, Patience
+from harness.engine.outcome import Outcome
+from harness.engine.runner import Engine
+from harness.eval.questions import blank
+from harness.money.budget import Book, Ledger, caps_of, picodollars, worst_case
+from harness.plan.records import Plan, Prices
 from tests.factories import make_bank
 from tests.plans import PARAMS, PRICES, callee, live_data, make_plan, simulated_data
 from tests.scripted_server import Reply, ScriptedServer, chat, finished

@@ -14,10 +14,10 @@ import pytest
 from generator.schema.bank import Bank
 from generator.schema.canonical import hash_json
 from generator.schema.errors import InputError
-from harness.bank import read_bank_folder
-from harness.calls import Answer
-from harness.evaluate import bank_prompts, blank, chosen, planned_rows, response_calls
-from harness.lock import stage_lock
+from harness.bank.reader import read_bank_folder
+from harness.calls.call import Answer
+from harness.engine.lock import stage_lock
+from harness.eval.questions import bank_prompts, blank, chosen, planned_rows, response_calls
 from tests.factories import make_bank
 from tests.plans import callee, live_data, make_plan, simulated_data, write_run_toml
 from tests.programs import invoke, run, start

@@ -10,7 +10,7 @@ import jsonschema
 import pyarrow.parquet as pq
 import pytest
 
-from generator.every_eval import METRICS, SCHEMA_VERSION, record_uuid
+from generator.data.every_eval_ever import METRICS, SCHEMA_VERSION, record_uuid
 from tests.editions import make_edition, small_bank, write_data
 from tests.factories import answers_from
 

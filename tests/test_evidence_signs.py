@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from generator.evidence_signs import BY_DISPARITY, BY_P, suggestive_signs
-from generator.scorebook import ScoreRow
+from generator.scoring.evidence_signs import BY_DISPARITY, BY_P, suggestive_signs
+from generator.scoring.lookup import ScoreRow
 from generator.stats.bootstrap import Interval
 from generator.stats.evidence import SUGGESTIVE_AT, evidence_tier
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from generator import paths
-from generator.explorer import FLAGS, index_paths, model_rows, packed, render_explorer
-from generator.render import breakable
+from generator.edition import paths
+from generator.edition.edition import Edition, read_site
+from generator.html.frame import breakable
+from generator.receipts.explorer import FLAGS, index_paths, model_rows, packed, render_explorer
+from generator.runs.reader import load_run, read_shard
 from generator.schema.canonical import sha256_hex
-from generator.scores import score_run
-from generator.shards import load_run, read_shard
-from generator.site import Edition, read_site
-from generator.standing import standing_of
+from generator.scoring.gate import standing_of
+from generator.scoring.run import score_run
 from tests.browser.site import HOSTILE, QUOTA, answers, hostile
 from tests.factories import make_bank, make_rows, write_run
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.folding import fold, fold_plain
+from harness.masking.folding import fold, fold_plain
 
 
 class TestFoldPlain:

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from generator.schema.bank import Bank
-from harness.budget import dollars
-from harness.cache import Cache, Entry
-from harness.calls import Answer
-from harness.evaluate import bank_prompts, planned_rows, response_calls
-from harness.forecast import JUDGE_TOKENS, Forecaster
-from harness.judge import Bench
-from harness.plan import Plan
+from harness.cache.answers import Cache, Entry
+from harness.calls.call import Answer
+from harness.eval.questions import bank_prompts, planned_rows, response_calls
+from harness.judging.panel import Bench
+from harness.money.budget import dollars
+from harness.plan.records import Plan
+from harness.stages.forecast import JUDGE_TOKENS, Forecaster
 from tests.factories import make_bank
 from tests.plans import callee, live_data, make_plan
 

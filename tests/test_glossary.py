@@ -7,15 +7,15 @@ import re
 
 import pytest
 
-from generator import paths
-from generator.markdown import slug
-from generator.prose import render_prose
+from generator.edition import paths
+from generator.edition.edition import Edition, read_site
+from generator.html.markdown import slug
+from generator.pages.prose import render_prose
+from generator.runs.reader import load_run
 from generator.schema.tables import AGREEMENT, FLAGS, METRICS, SCORES
 from generator.schema.verdict import STATUSES
-from generator.scores import score_run
-from generator.shards import load_run
-from generator.site import Edition, read_site
-from generator.standing import Standing
+from generator.scoring.gate import Standing
+from generator.scoring.run import score_run
 from tests.factories import make_bank, make_run
 
 PAGE = paths.methodology_page("glossary")

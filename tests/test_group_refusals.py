@@ -7,14 +7,14 @@ import dataclasses
 import numpy as np
 import pytest
 
-from generator import paths
-from generator.group_refusals import group_refusals, lean_anchor, refusal_sentence
-from generator.pages import render_pages
+from generator.edition import paths
+from generator.pages.all import render_pages
+from generator.pages.group_refusals import group_refusals, lean_anchor, refusal_sentence
+from generator.pages.views import View
 from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG, CONTROLS
-from generator.scorebook import ScoreRow
+from generator.scoring.lookup import ScoreRow
 from generator.stats.bootstrap import one_attribute, percentile_interval, reflected
-from generator.views import View
-from harness.simulated_profiles import RESPONDENTS
+from harness.simulated.profiles import RESPONDENTS
 from tests.editions import make_edition
 from tests.factories import answers_from, make_bank, noise, unit
 from tests.test_pages import RUN, read

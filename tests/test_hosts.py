@@ -6,9 +6,9 @@ from collections import namedtuple
 
 import pytest
 
-from generator import hosts
 from generator.commands.publish import HOST_NAMES
-from generator.hosts import HOSTS, Host, Size, check_space, faults, fitting_mode
+from generator.publishing import hosts
+from generator.publishing.hosts import HOSTS, Host, Size, check_space, faults, fitting_mode
 from generator.schema.errors import InputError
 from tests.publications import _quick, contents, make_content, run_publish  # noqa: F401 - an autouse fixture
 
@@ -87,7 +87,7 @@ class TestPublish:
         monkeypatch.setitem(HOSTS, "cloudflare-pages", Host("cloudflare-pages", files=450))
         lines = []
         run_publish(content, tmp_path / "row", host="plain", cache=tmp_path / "a")
-        from generator.publish import Options, publish
+        from generator.publishing.publish import Options, publish
 
         publish(Options(out=tmp_path / "folded", content=content, host="cloudflare-pages"), lines.append)
         rows, folded = contents(tmp_path / "row"), contents(tmp_path / "folded")
@@ -102,7 +102,7 @@ class TestPublish:
     def test_estimates_come_near_what_is_written(self, tmp_path):
         content = make_content(tmp_path / "content")
         lines = []
-        from generator.publish import Options, publish
+        from generator.publishing.publish import Options, publish
 
         outcome = publish(Options(out=tmp_path / "dist", content=content), lines.append)
         text = next(line for line in lines if line.startswith("row mode: about "))

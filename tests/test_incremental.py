@@ -12,11 +12,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import generator.publish as publishing
-from generator import build as building
-from generator import hosts, incremental, parts, publish_plan, publish_tasks, receipt_files, shards
-from generator.incremental import footprint, read_state, run_version, state_file, text_hash, write_state
-from generator.receipt_lists import render_list
+from generator.data import receipts as receipt_files
+from generator.publishing import build as building
+from generator.publishing import changes as incremental
+from generator.publishing import hosts, parts
+from generator.publishing import plan as publish_plan
+from generator.publishing import publish as publishing
+from generator.publishing import tasks as publish_tasks
+from generator.publishing.changes import footprint, read_state, run_version, state_file, text_hash, write_state
+from generator.receipts.lists import render_list
+from generator.runs import reader as shards
 from generator.schema.errors import InputError
 from tests.publications import (
     MODELS,

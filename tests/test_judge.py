@@ -12,18 +12,18 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from generator.runs.reader import load_run
 from generator.schema.bank import Bank, load_bank
 from generator.schema.errors import InputError
-from generator.shards import load_run
-from harness.ballot import unfenced
-from harness.budget import Ledger, caps_of
-from harness.cache import Cache
-from harness.calls import Answer, Request
-from harness.engine import Engine
-from harness.evaluate import PlannedRow, bank_prompts, planned_rows, response_calls
-from harness.judge import Bench
-from harness.judging import Judging, judge_session
-from harness.session import Session
+from harness.cache.answers import Cache
+from harness.calls.call import Answer, Request
+from harness.engine.runner import Engine
+from harness.eval.questions import PlannedRow, bank_prompts, planned_rows, response_calls
+from harness.judging.ballot import unfenced
+from harness.judging.panel import Bench
+from harness.money.budget import Ledger, caps_of
+from harness.stages.judging import Judging, judge_session
+from harness.stages.session import Session
 from tests.factories import make_bank, make_rubric
 from tests.plans import callee, make_plan, simulated_data
 

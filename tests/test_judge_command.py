@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from generator.runs.reader import load_run
 from generator.schema.errors import CapError, InputError
-from generator.shards import load_run
-from harness.bank import read_bank_folder
+from harness.bank.reader import read_bank_folder
 from harness.commands import eval as evaluation
 from harness.commands import judge
 from tests.plans import live_data, simulated_data, write_run_toml
@@ -91,7 +91,7 @@ class TestCommand:
         def interrupt(*_: object, **__: object) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("harness.judging.collect", interrupt)
+        monkeypatch.setattr("harness.stages.judging.collect", interrupt)
         result = invoke(folder, "--partial")
         assert result.return_value == 130
         assert "interrupted: no vote is lost" in result.stderr

@@ -7,8 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from generator.kept_scores import kept_scored
-from generator.scores import score_run
+from generator.publishing.kept_scores import kept_scored
+from generator.scoring.run import score_run
 from tests.editions import make_edition, small_bank
 
 CODE = "this code"

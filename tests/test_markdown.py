@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from generator.markdown import Safe, code, convert_page, mathml, plain, slug
+from generator.html.markdown import Safe, code, convert_page, mathml, plain, slug
 from generator.schema.errors import InputError
 
 

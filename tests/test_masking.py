@@ -11,7 +11,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from generator.schema.bank import load_bank
-from harness.masking import Masker, Terms, apply_mask, bank_masker, mask_prompt, mask_terms, masker_for, noun_phrases
+from harness.masking.mask import (
+    Masker,
+    Terms,
+    apply_mask,
+    bank_masker,
+    mask_prompt,
+    mask_terms,
+    masker_for,
+    noun_phrases,
+)
 from tests.factories import make_bank
 
 TERMS = (

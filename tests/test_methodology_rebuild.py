@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from generator.scores import score_run
-from generator.shards import load_run, read_shard
+from generator.runs.reader import load_run, read_shard
+from generator.scoring.run import score_run
 from tests.browser.site import answers
 from tests.factories import make_bank, make_rows, write_run
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.near_names import near_names
+from harness.bank.near_names import near_names
 
 NAMES = ["age_apartment_no_history", "age_forum_ban", "gender_back_scan", "gender_back_scan_two"]
 

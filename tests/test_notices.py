@@ -6,12 +6,12 @@ import dataclasses
 
 import pytest
 
-from generator.notices import checks_failed, mark_of, notices, preview_words
+from generator.edition.banners import checks_failed, mark_of, notices, preview_words
+from generator.edition.edition import Edition
+from generator.runs.reader import load_run
 from generator.schema.tables import RUN_WIDE
-from generator.scores import score_run
-from generator.shards import load_run
-from generator.site import Edition
-from generator.standing import Standing
+from generator.scoring.gate import Standing
+from generator.scoring.run import score_run
 from tests.editions import SITE, mixed, small_bank
 from tests.factories import make_rows, write_run
 

@@ -11,14 +11,15 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from generator import pages_root, paths
-from generator.pages import card_of, render_pages, render_root, render_sitemaps, render_tombstone
-from generator.render import NULL, TABLE_KEYS, number
+from generator.edition import paths
+from generator.edition.edition import Edition
+from generator.html.frame import NULL, TABLE_KEYS, number
+from generator.pages import root as pages_root
+from generator.pages.all import card_of, render_pages, render_root, render_sitemaps, render_tombstone
+from generator.runs.reader import load_run
 from generator.schema.bank import CONTROLS, DEMOGRAPHIC
-from generator.scores import Coverage, score_run
-from generator.shards import load_run
-from generator.site import Edition
-from generator.standing import Standing, standing_of
+from generator.scoring.gate import Standing, standing_of
+from generator.scoring.run import Coverage, score_run
 from tests.editions import SITE, make_edition, mixed, small_bank
 from tests.factories import make_run
 

@@ -8,14 +8,14 @@ import re
 import pyarrow as pa
 import pytest
 
-from generator import paths
-from generator.pages import render_pages
-from generator.pages_attribute import least_p_adjusted
-from generator.pages_model import least_p, summary
+from generator.edition import paths
+from generator.pages.all import render_pages
+from generator.pages.attribute import least_p_adjusted
+from generator.pages.model import least_p, summary
+from generator.pages.views import View
 from generator.schema.bank import load_bank
 from generator.stats.bootstrap import one_attribute, several_attributes
 from generator.stats.evidence import tail_p
-from generator.views import View
 from tests.editions import make_edition
 from tests.factories import answers_from, make_bank, noise
 from tests.test_pages import RUN, read

@@ -8,14 +8,14 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from generator import paths
-from generator.audit_answers import differing
-from generator.dictionary import REVIEWERS, render_dictionary
-from generator.pages_run import declared, render_audit, render_judging, render_run, reviewer, verdict
-from generator.receipt_text import vote_text
-from generator.standing import Standing
+from generator.data.dictionary import REVIEWERS, render_dictionary
+from generator.edition import paths
+from generator.html.receipt_words import vote_text
+from generator.pages.audit_answers import differing
+from generator.pages.run import declared, render_audit, render_judging, render_run, reviewer, verdict
+from generator.pages.views import View
+from generator.scoring.gate import Standing
 from generator.stats.evidence import FLAGGED_AT, SUGGESTIVE_AT
-from generator.views import View
 from tests.editions import make_edition, small_bank
 from tests.factories import make_bank
 from tests.test_pages import RUN, read

@@ -12,7 +12,7 @@ import pytest
 
 from generator.schema import places
 from generator.schema.places import own_folder
-from harness.bank import BANK_FOLDER, bank_folder
+from harness.bank.reader import BANK_FOLDER, bank_folder
 
 ROOT = Path(__file__).parent.parent
 PARTS = ("generator", "harness", "site_templates", "content/bank", "content/pages")

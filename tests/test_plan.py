@@ -10,8 +10,8 @@ import pytest
 
 from generator.schema.bank import Bank
 from generator.schema.errors import InputError
-from harness.plan import Plan, Prices
-from harness.run_toml import check_pin, read_plan, run_folder
+from harness.plan.records import Plan, Prices
+from harness.plan.run_toml import check_pin, read_plan, run_folder
 from tests.factories import make_bank
 from tests.plans import callee, live_data, make_plan, simulated_data, write_run_toml
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from generator.group_refusals import group_refusals
+from generator.pages.group_refusals import group_refusals
 from generator.schema.bank import DEMOGRAPHIC, read_bank
-from generator.scorebook import ScoreBook
-from harness.demo import SMALL
+from generator.scoring.lookup import ScoreBook
+from harness.simulated.demo import SMALL
 
 ROOT = Path(__file__).parent.parent
 STRONG = 0.5  # planted spread between the most and the least favoured group

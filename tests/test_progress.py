@@ -8,9 +8,9 @@ from collections import Counter
 import pytest
 from rich.console import Console
 
-import harness.progress
-from harness.outcome import Tally
-from harness.progress import Pace, duration, stage_progress, status_line
+import harness.terminal.progress
+from harness.engine.outcome import Tally
+from harness.terminal.progress import Pace, duration, stage_progress, status_line
 
 USD = 10**12
 
@@ -21,7 +21,7 @@ def tally(**changes: object) -> Tally:
 
 
 def shown(terminal: bool, *tallies: Tally, every: float = 0.0, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(harness.progress, "PLAIN_EVERY", every)
+    monkeypatch.setattr(harness.terminal.progress, "PLAIN_EVERY", every)
     out = io.StringIO()
     console = Console(file=out, force_terminal=terminal, width=100, color_system=None)
     with stage_progress("eval", cap=50 * USD, console=console) as watch:

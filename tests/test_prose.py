@@ -15,19 +15,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from generator import paths
-from generator.prose import filled, methodology_title, render_prose
-from generator.prose_facts import Links, attribute_facts, quota_rows
-from generator.rule_facts import bounds, largest_disparity
+from generator.edition import paths
+from generator.edition.edition import Edition, read_site
+from generator.pages.prose import filled, methodology_title, render_prose
+from generator.pages.prose_facts import Links, attribute_facts, quota_rows
+from generator.pages.rule_facts import bounds, largest_disparity
+from generator.pages.worked_example import choose, first_draws, replicates, worked_example
+from generator.runs.reader import load_run, read_shard
 from generator.schema.errors import InputError
-from generator.scorebook import ScoreBook
-from generator.scores import score_run
-from generator.shards import load_run, read_shard
-from generator.site import Edition, read_site
-from generator.standing import standing_of
+from generator.scoring.gate import standing_of
+from generator.scoring.lookup import ScoreBook
+from generator.scoring.run import score_run
 from generator.stats.agreement import WARNING
 from generator.stats.disparity import cell_disparity
-from generator.worked_example import choose, first_draws, replicates, worked_example
 from tests.browser.site import QUOTA, answers
 from tests.editions import make_edition, small_bank
 from tests.factories import make_bank, make_run

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-import generator.publish as publishing
-from generator import build as building
-from generator import tree as trees
-from generator.parts import Parts
-from generator.publish import Options, publish
+from generator.machine import site_tree as trees
+from generator.publishing import build as building
+from generator.publishing import publish as publishing
+from generator.publishing.parts import Parts
+from generator.publishing.publish import Options, publish
 from generator.schema.errors import CheckError, InputError
 from tests import factories
 from tests.browser.site import live_judges
@@ -237,7 +237,7 @@ class TestInterrupted:
         content, out = site
         before = contents(out)
         code = (
-            "import os, signal; from generator import build; from generator.publish import Options, publish;"
+            "import os, signal; from generator import build; from generator.publishing.publish import Options, publish;"
             "from pathlib import Path;"
             "build.write_root = lambda *_: os.kill(os.getpid(), signal.SIGKILL);"
             f"publish(Options(out=Path({str(out)!r}), content=Path({str(content)!r}), jobs=2))"
@@ -322,7 +322,7 @@ class TestState:
 class TestProcesses:
     def test_workers_of_a_killed_publish_end_even_when_it_dies_as_they_start(self):
         code = (
-            "import os, signal; from generator.workers import local_workers\n"
+            "import os, signal; from generator.machine.workers import local_workers\n"
             "with local_workers(2): os.kill(os.getpid(), signal.SIGKILL)"
         )
         killed = subprocess.Popen([sys.executable, "-c", code], start_new_session=True, stderr=subprocess.DEVNULL)

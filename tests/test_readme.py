@@ -10,8 +10,8 @@ import click
 import pytest
 
 from generator.cli import aibiasbench
-from harness.bank import BANK_FOLDER, read_bank_folder
-from harness.run_toml import check_pin, read_plan
+from harness.bank.reader import BANK_FOLDER, read_bank_folder
+from harness.plan.run_toml import check_pin, read_plan
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

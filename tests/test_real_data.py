@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from generator.attribute_scores import AttributeResult
-from generator.control_scores import band_scores
-from generator.model_scores import model_scores
+from generator.scoring.attribute import AttributeResult
+from generator.scoring.controls import band_scores
+from generator.scoring.model import model_scores
 from generator.stats.agreement import agreement, linear_weights, weighted_kappa
 from generator.stats.bootstrap import Resamples, concept_counts
 from generator.stats.cells import CONTESTED, ERROR, REFUSED, SCORED

@@ -14,15 +14,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from generator import paths, receipt_columns, receipt_pages
-from generator.receipt_pages import receipt_task, write_receipts
-from generator.receipt_text import NO_RESPONSE, why
-from generator.redactions import Redaction, Redactions
-from generator.render import visible
-from generator.scores import score_run
-from generator.shards import load_run, read_shard
-from generator.site import Edition, read_site
-from generator.standing import Standing
+from generator.edition import paths
+from generator.edition.edition import Edition, read_site
+from generator.html.frame import visible
+from generator.html.receipt_words import NO_RESPONSE, why
+from generator.receipts import columns as receipt_columns
+from generator.receipts import pages as receipt_pages
+from generator.receipts.pages import receipt_task, write_receipts
+from generator.runs.reader import load_run, read_shard
+from generator.runs.redactions import Redaction, Redactions
+from generator.scoring.gate import Standing
+from generator.scoring.run import score_run
 from tests.factories import make_bank, make_receipt, make_rows, write_run
 from tests.plain_receipts import plain_pages
 

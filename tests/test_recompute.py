@@ -12,11 +12,11 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from generator.downloads import write_downloads
-from generator.scores import score_run
-from generator.shards import load_run
-from generator.site import Edition
-from generator.standing import standing_of
+from generator.data.folder import write_downloads
+from generator.edition.edition import Edition
+from generator.runs.reader import load_run
+from generator.scoring.gate import standing_of
+from generator.scoring.run import score_run
 from tests.editions import SITE
 from tests.factories import make_run
 from tests.test_scores import MEDIUM, MODEL, OTHER, random_answers, with_two_sided

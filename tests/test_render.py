@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from jinja2 import UndefinedError
 
-from generator import render
-from generator.render import (
+from generator.html import frame as render
+from generator.html.frame import (
     STATIC,
     asset_files,
     assets,
@@ -24,7 +24,7 @@ from generator.render import (
     render_page,
 )
 from generator.schema.errors import InputError
-from harness.bank import read_bank_folder
+from harness.bank.reader import read_bank_folder
 from tests.editions import SITE
 
 BANK_FOLDER = Path(__file__).parent.parent / "content" / "bank"
@@ -190,7 +190,7 @@ class TestColours:
 
 def test_a_missing_parquet_reader_names_the_command_that_builds_it(monkeypatch, tmp_path):
     (tmp_path / "site.css").write_text("")
-    monkeypatch.setattr("generator.render.STATIC", tmp_path)
+    monkeypatch.setattr("generator.html.frame.STATIC", tmp_path)
     render.assets.cache_clear()
     try:
         with pytest.raises(InputError, match="make assets"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from generator import paths
+from generator.edition import paths
 from generator.schema.errors import InputError
 from generator.schema.names import item_id_fault, model_fault, run_id_fault, shard_name, simulated, vendor_of
 from generator.schema.panel import Judges, Panel, effective_panel

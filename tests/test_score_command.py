@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from generator import cli
 from generator.commands.score import command
+from generator.runs.reader import load_run
 from generator.schema.tables import TABLES
-from generator.scores import score_run
-from generator.shards import load_run
+from generator.scoring.run import score_run
 from tests.factories import make_run
 from tests.test_scores import MEDIUM, MODEL, OTHER, random_answers
 

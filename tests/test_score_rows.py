@@ -10,11 +10,11 @@ from itertools import product
 
 import pytest
 
+from generator.runs.reader import load_run, read_shard
 from generator.schema.bank import CONTROLS, DEMOGRAPHIC, load_bank
 from generator.schema.score_rows import ROW_KINDS
 from generator.schema.tables import METRICS
-from generator.scores import score_run
-from generator.shards import load_run, read_shard
+from generator.scoring.run import score_run
 from tests.editions import mixed
 from tests.factories import answers_from, make_bank, make_rows, write_run
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from generator.schema.columns import arrow_schema
 from generator.schema.tables import SCORES
-from generator.scorebook import ScoreBook, ScoreRow
+from generator.scoring.lookup import ScoreBook, ScoreRow
 
 
 def make_scores(**changes):

@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from generator import scores
+from generator.runs.reader import load_run
 from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG, CONTROLS, DEMOGRAPHIC, Bank, load_bank
 from generator.schema.columns import arrow_schema
 from generator.schema.tables import METRICS, TABLES
-from generator.scorebook import ScoreBook
-from generator.scores import score_here, score_run
-from generator.shards import load_run
+from generator.scoring import run as scores
+from generator.scoring.lookup import ScoreBook
+from generator.scoring.run import score_here, score_run
 from generator.stats.bootstrap import concept_counts, expanded_tail
 from tests.factories import make_bank, make_rows, make_run, unit, write_run
 

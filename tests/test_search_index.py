@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from generator import search_index
+from generator.pages import search as search_index
+from generator.pages.search import search_files, write_search
 from generator.schema.errors import ToolError
-from generator.search_index import search_files, write_search
 
 
 def write_tree(folder, *, backwards=False):

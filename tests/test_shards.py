@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from generator.runs.reader import load_run, read_shard
 from generator.schema.canonical import sha256_hex
 from generator.schema.columns import RECEIPT_SCHEMA
 from generator.schema.errors import InputError
-from generator.shards import load_run, read_shard
 from tests.factories import make_bank, make_receipt, make_rows, make_run, make_vote, write_run
 
 BANK = make_bank(("age", "control_tag"), groups=3, quota={"stance": 2, "capability": 1}, control_quota={"stance": 1})

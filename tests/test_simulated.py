@@ -13,10 +13,10 @@ import pytest
 
 from generator.schema.bank import DEMOGRAPHIC, FRAMINGS, Bank, Concept, Group, load_bank
 from generator.schema.panel import Judges, effective_panel
-from harness.ballot import Ballot
-from harness.calls import Answer, BatchEndpoint, Message, Request
-from harness.simulated import Simulated, places, responded
-from harness.simulated_profiles import (
+from harness.calls.call import Answer, BatchEndpoint, Message, Request
+from harness.judging.ballot import Ballot
+from harness.simulated.endpoint import Simulated, places, responded
+from harness.simulated.profiles import (
     JUDGES,
     RESPONDENTS,
     Respondent,
@@ -25,7 +25,7 @@ from harness.simulated_profiles import (
     planted_table,
     respondent_for,
 )
-from harness.simulated_text import HOSTILE, MARKERS, reader_for
+from harness.simulated.text import HOSTILE, MARKERS, reader_for
 from tests.factories import make_bank
 
 
@@ -162,7 +162,7 @@ class TestResponded:
         assert (len(answer.text), answer.outcome) == (20, "cut")
 
     def one(self, who: Respondent, prompt: str = "P", **changes: object) -> Answer:
-        from harness.simulated import Dice
+        from harness.simulated.endpoint import Dice
 
         return responded(who, None, Dice(prompt), request(prompt, **changes))
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from generator.edition.edition import SITE_FILE, checked_base_url, read_site
 from generator.schema.errors import InputError
-from generator.site import SITE_FILE, checked_base_url, read_site
 
 ROOT = Path(__file__).parent.parent
 GOOD = (ROOT / SITE_FILE).read_text(encoding="utf-8")

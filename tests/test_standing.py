@@ -7,12 +7,12 @@ import dataclasses
 import pyarrow as pa
 import pytest
 
+from generator.runs.reader import load_run
 from generator.schema.columns import arrow_schema
 from generator.schema.errors import CheckError
 from generator.schema.tables import TABLES
-from generator.scores import score_run
-from generator.shards import load_run
-from generator.standing import standing_of
+from generator.scoring.gate import standing_of
+from generator.scoring.run import score_run
 from tests.factories import make_bank, make_run
 
 BANK = make_bank(("age", "gender"), groups=2, quota={"stance": 2, "allocation": 2})

@@ -10,13 +10,13 @@ from itertools import combinations, product
 
 import pytest
 
+from generator.runs.reader import load_run, read_shard
 from generator.schema.audit_draw import auditable, draw, stratum_name
 from generator.schema.bank import CONTROLS, DEMOGRAPHIC, load_bank
 from generator.schema.columns import RECEIPT_COLUMNS
 from generator.schema.table_rows import TABLE_ROWS
 from generator.schema.tables import TABLES
-from generator.scores import score_run
-from generator.shards import load_run, read_shard
+from generator.scoring.run import score_run
 from tests.editions import mixed
 from tests.factories import make_bank, make_rows, write_run
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from generator.machine.toml_files import read_toml
 from generator.schema.errors import InputError
-from generator.toml_files import read_toml
 
 
 class TestReadToml:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from generator import tree as trees
+from generator.machine import site_tree as trees
 from generator.schema.errors import InputError
 
 FULL = Path("/dev/full")  # every write to it finds no space

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generator.untrusted import marked, visible
+from generator.edition.untrusted import marked, visible
 
 SHOWN = re.compile(r'<span class="cp" title="[^"]*">U\+([0-9A-F]{4,6})</span>')
 

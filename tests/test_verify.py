@@ -16,17 +16,17 @@ from click.testing import CliRunner
 
 from generator.commands.verify import _print as said
 from generator.commands.verify import command
-from generator.csv_text import csv_bytes
-from generator.findings import Findings, Mismatch, differs, shown
-from generator.redactions import Redaction, Redactions
+from generator.data.csv_text import csv_bytes
+from generator.runs.redactions import Redaction, Redactions
 from generator.schema.canonical import sha256_hex
 from generator.schema.columns import RECEIPT_COLUMNS
 from generator.schema.errors import InputError
 from generator.schema.tables import TABLES
-from generator.verify import verify_path, verify_url
-from generator.verify_data import verify_data
-from generator.verify_hashes import read_sums, safe_name
-from generator.verify_pages import Book, expected_text, verify_pages
+from generator.verify.data import verify_data
+from generator.verify.findings import Findings, Mismatch, differs, shown
+from generator.verify.hashes import read_sums, safe_name
+from generator.verify.pages import Book, expected_text, verify_pages
+from generator.verify.publication import verify_path, verify_url
 from tests.editions import make_edition, small_bank, write_data, write_site
 from tests.serving import served_folder
 
@@ -418,8 +418,8 @@ class TestData:
         assert [m.key for m in verify_path(tmp_path / "data").mismatches] == [f"{receipt}|response"]
 
     def test_a_split_table_is_read_whole(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("generator.downloads.SIZE_LIMIT", 20_000)
-        monkeypatch.setattr("generator.receipt_files.SIZE_LIMIT", 20_000)
+        monkeypatch.setattr("generator.data.folder.SIZE_LIMIT", 20_000)
+        monkeypatch.setattr("generator.data.receipts.SIZE_LIMIT", 20_000)
         edition = make_edition(tmp_path / RUN, bank=small_bank(("gender", "control_tag")))
         _, files = write_data(edition, tmp_path / "data")
         assert {f.part for f in files if f.table == "receipts"} >= {"gender__1", "gender__2"}
@@ -439,7 +439,7 @@ class TestRun:
 
     def test_tables_that_score_wrote_are_held_against_the_receipts(self, tmp_path):
         from generator.commands.score import write_scores
-        from generator.scores import score_run
+        from generator.scoring.run import score_run
 
         edition = make_edition(tmp_path / RUN, bank=small_bank(("gender", "control_tag")))
         out = edition.run.folder / "scores"

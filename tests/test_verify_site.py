@@ -14,18 +14,18 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from generator import build
-from generator import verify as verifying
 from generator.commands.verify import command
-from generator.findings import Findings, Mismatch
-from generator.publication import PUBLICATION, read_publication
-from generator.publish import Options, publish
+from generator.publishing import build
+from generator.publishing.provenance import PUBLICATION, read_publication
+from generator.publishing.publish import Options, publish
 from generator.schema.errors import InputError
-from generator.scores import score_run
-from generator.verify import verify_path
-from generator.verify_bytes import Held, check_asset_names, differences
-from generator.verify_data import verify_data
-from generator.verify_site import remake_site
+from generator.scoring.run import score_run
+from generator.verify import publication as verifying
+from generator.verify.bytes import Held, check_asset_names, differences
+from generator.verify.data import verify_data
+from generator.verify.findings import Findings, Mismatch
+from generator.verify.publication import verify_path
+from generator.verify.site import remake_site
 from tests.publications import MODELS, make_content, make_small_run
 from tests.test_verify import edit_json, resum
 

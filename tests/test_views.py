@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from generator.pages.views import FLAG_PAGES, FLAG_WORDS, Footnotes, View
 from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG
-from generator.views import FLAG_PAGES, FLAG_WORDS, Footnotes, View
 from tests.editions import make_edition
 from tests.factories import answers_from, noise
 

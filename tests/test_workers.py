@@ -6,8 +6,8 @@ import os
 
 import pytest
 
+from generator.machine.workers import local_workers
 from generator.schema.errors import InputError
-from generator.workers import local_workers
 
 
 def test_a_worker_that_is_killed_is_one_line_with_what_to_do():

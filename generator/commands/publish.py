@@ -49,11 +49,11 @@ def command(
 
     Only what changed is made again. The site in place is replaced in one step, and only when the new one is whole.
     """
-    from generator.publish import Options, publish
-    from generator.workers import checked_dask_address, processors
+    from generator.machine.workers import checked_dask_address, processors
+    from generator.publishing.publish import Options, publish
 
     if base_url is not None:
-        from generator.site import checked_base_url
+        from generator.edition.edition import checked_base_url
 
         base_url = checked_base_url(base_url)
     options = Options(

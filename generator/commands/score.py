@@ -13,14 +13,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from generator.datafiles import TableFile, write_table
+from generator.data.table_files import TableFile, write_table
+from generator.machine.site_tree import fresh_tree
+from generator.runs.reader import Run, load_run
 from generator.schema.errors import CheckError, InputError
 from generator.schema.tables import OVERALL, RUN_WIDE, TABLES
-from generator.scorebook import ScoreBook, ScoreRow
-from generator.scores import Scored, score_here
-from generator.shards import Run, load_run
-from generator.standing import standing_of
-from generator.tree import fresh_tree
+from generator.scoring.gate import standing_of
+from generator.scoring.lookup import ScoreBook, ScoreRow
+from generator.scoring.run import Scored, score_here
 
 RUNS = Path("content/runs")
 SCORES = "scores"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from generator.findings import Findings
+from generator.verify.findings import Findings
 
 
 @click.command("verify")
@@ -32,7 +32,7 @@ def command(
     are held against what the receipts come to; of a site also every number on the pages. Whatever this very release
     made of a site is made anew and compared byte for byte; what another made is named as not compared.
     """
-    from generator.verify import verify_path, verify_url
+    from generator.verify.publication import verify_path, verify_url
 
     if (path is None) == (url is None):
         raise click.UsageError("give PATH or --url, one of the two")

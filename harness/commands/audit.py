@@ -9,7 +9,8 @@ import click
 
 from generator.schema.audit_draw import DEFAULT_SIZE, LEAST_SIZE
 from generator.schema.errors import InputError
-from harness.audit import (
+from harness.audit.page import sheet_html
+from harness.audit.sheet import (
     AUDIT,
     DRAW,
     LABELS_CSV,
@@ -26,11 +27,10 @@ from harness.audit import (
     read_draw,
     sheet_csv,
 )
-from harness.audit_sheet import sheet_html
-from harness.options import runs_option
-from harness.receipts import replace_file
-from harness.run_toml import run_folder
-from harness.simulated_reviewer import reviewed
+from harness.audit.simulated_reviewer import reviewed
+from harness.plan.run_toml import run_folder
+from harness.stages.receipts import replace_file
+from harness.terminal.options import runs_option
 
 
 @click.group()

@@ -14,10 +14,10 @@ from rich.text import Text
 
 from generator.schema.bank import CATEGORIES, FRAMINGS, Bank, Concept, Rendered
 from generator.schema.errors import InputError
-from harness.bank import BANK_DEFAULT, bank_folder, read_bank_folder
-from harness.bank_sheet import favorable, render_sheet
-from harness.bank_stats import BankStats, Spread, bank_stats
-from harness.near_names import near_names
+from harness.bank.measures import BankStats, Spread, bank_stats
+from harness.bank.near_names import near_names
+from harness.bank.reader import BANK_DEFAULT, bank_folder, read_bank_folder
+from harness.bank.sheet import favorable, render_sheet
 
 PLAIN_WIDTH = 120
 

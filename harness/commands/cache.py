@@ -11,9 +11,9 @@ import click
 
 from generator.schema.errors import InputError
 from generator.schema.names import simulated
-from harness.budget import dollars
-from harness.cache import DEFAULT_CACHE, Cache, CacheLine
-from harness.report import cache_words
+from harness.cache.answers import DEFAULT_CACHE, Cache, CacheLine
+from harness.money.budget import dollars
+from harness.terminal.report import cache_words
 
 OUTCOMES = ("answered", "cut", "filtered", "unusable")
 _DAY = 86_400

@@ -11,13 +11,13 @@ import click
 
 from generator.schema.errors import InputError
 from generator.schema.places import own_folder
-from harness.audit import AUDIT
-from harness.bank import read_bank_folder
-from harness.demo import FULL, MARK, SMALL, run_toml
-from harness.options import bank_option, runs_option
-from harness.receipts import replace_file
-from harness.report import INTERRUPTED
-from harness.run_toml import RUN_TOML, RUNS
+from harness.audit.sheet import AUDIT
+from harness.bank.reader import read_bank_folder
+from harness.plan.run_toml import RUN_TOML, RUNS
+from harness.simulated.demo import FULL, MARK, SMALL, run_toml
+from harness.stages.receipts import replace_file
+from harness.terminal.options import bank_option, runs_option
+from harness.terminal.report import INTERRUPTED
 
 CACHE = Path(".cache")
 SITE_TOML = "site.toml"

@@ -12,13 +12,15 @@ from typing import Any
 
 import click
 
-from harness.bank import read_bank_folder
-from harness.budget import RUN_ACCOUNT, caps_of, dollars, picodollars
-from harness.evaluate import Prompt, bank_prompts, chosen, response_calls
-from harness.options import bank_option, cache_option, forecast_option, runs_option, summary_option
-from harness.outcome import Outcome
-from harness.progress import stage_progress
-from harness.report import (
+from harness.bank.reader import read_bank_folder
+from harness.engine.outcome import Outcome
+from harness.eval.questions import Prompt, bank_prompts, chosen, response_calls
+from harness.money.budget import RUN_ACCOUNT, caps_of, dollars, picodollars
+from harness.plan.run_toml import run_folder
+from harness.stages.session import Session, open_session
+from harness.terminal.options import bank_option, cache_option, forecast_option, runs_option, summary_option
+from harness.terminal.progress import stage_progress
+from harness.terminal.report import (
     INTERRUPTED,
     cache_words,
     chosen_cache,
@@ -31,8 +33,6 @@ from harness.report import (
     stage_name,
     usd,
 )
-from harness.run_toml import run_folder
-from harness.session import Session, open_session
 
 
 @click.command("eval")

@@ -11,12 +11,14 @@ from typing import Any
 
 import click
 
-from harness.bank import read_bank_folder
-from harness.budget import RUN_ACCOUNT, caps_of, dollars
-from harness.judging import Judging, judge_session
-from harness.options import bank_option, cache_option, forecast_option, runs_option, summary_option
-from harness.progress import stage_progress
-from harness.report import (
+from harness.bank.reader import read_bank_folder
+from harness.money.budget import RUN_ACCOUNT, caps_of, dollars
+from harness.plan.run_toml import run_folder
+from harness.stages.judging import Judging, judge_session
+from harness.stages.session import Session, open_session
+from harness.terminal.options import bank_option, cache_option, forecast_option, runs_option, summary_option
+from harness.terminal.progress import stage_progress
+from harness.terminal.report import (
     INTERRUPTED,
     cache_words,
     chosen_cache,
@@ -28,8 +30,6 @@ from harness.report import (
     spent_line,
     stage_name,
 )
-from harness.run_toml import run_folder
-from harness.session import Session, open_session
 
 
 @click.command("judge")

@@ -13,8 +13,8 @@ import time
 import warnings
 from pathlib import Path
 
-from generator.scores import score_run
-from generator.workers import dask_workers
+from generator.machine.workers import dask_workers
+from generator.scoring.run import score_run
 from tests.bench.bench_scoring import write_models
 from tests.bench.watch import watched
 from tests.factories import make_bank

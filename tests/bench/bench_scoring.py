@@ -22,9 +22,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.stats
 
+from generator.runs.reader import Run, load_run
 from generator.schema.bank import Bank
-from generator.scores import score_here
-from generator.shards import Run, load_run
+from generator.scoring.run import score_here
 from generator.stats.bootstrap import Resamples, concept_counts, one_attribute, percentile_interval
 from tests.bench.watch import watched
 from tests.factories import make_bank, make_run

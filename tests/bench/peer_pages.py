@@ -1,6 +1,6 @@
 """One way of making the common page, as a program of its own: `python -m tests.bench.peer_pages ENGINE ROWS OUT`.
 
-ENGINE: `bulk` (generator.bulk), `jinja` (a call a page), `loop` (pages made before the clock starts, then written).
+ENGINE: `bulk` (generator.html.bulk), `jinja` (a call a page), `loop` (pages made before the clock, then written).
 Prints the seconds that the engine itself measured, for `loop` the only ones that count.
 """
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from generator.bulk import (
+from generator.html.bulk import (
     Column,
     Nested,
     Text,

@@ -11,15 +11,15 @@ import sys
 import time
 from pathlib import Path
 
-from generator.receipt_pages import receipt_task, write_receipts
+from generator.edition.edition import Edition, read_site
+from generator.receipts.pages import receipt_task, write_receipts
+from generator.runs.reader import Run
 from generator.schema.bank import read_bank
 from generator.schema.columns import arrow_schema
 from generator.schema.manifest import read_manifest
 from generator.schema.tables import CELLS, DISPARITIES
-from generator.scores import Scored
-from generator.shards import Run
-from generator.site import Edition, read_site
-from generator.standing import Standing
+from generator.scoring.gate import Standing
+from generator.scoring.run import Scored
 
 
 def edition_of(folder: Path) -> Edition:

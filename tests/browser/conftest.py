@@ -12,8 +12,8 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 from playwright.sync_api import TimeoutError as NotInTime
 
-from generator import paths
-from generator.publish import Options, publish
+from generator.edition import paths
+from generator.publishing.publish import Options, publish
 from tests.browser.checks import CSP_WATCH, ROOT
 from tests.browser.site import LIVE, REMOVED, SIMULATED, content_folder
 from tests.serving import QuietFiles, served_folder

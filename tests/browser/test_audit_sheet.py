@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from harness.audit import AUDIT, SHEET_HTML, DrawRecord, checked_labels, draw_record, items_of, open_judged
-from harness.audit_sheet import sheet_html
+from harness.audit.page import sheet_html
+from harness.audit.sheet import AUDIT, SHEET_HTML, DrawRecord, checked_labels, draw_record, items_of, open_judged
 from tests.browser.checks import axe_faults
 from tests.browser.conftest import Watched, context_of, opened
 from tests.factories import make_bank, make_rows, write_run

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import stats
 
-from generator import paths
+from generator.edition import paths
 from generator.schema.bank import DEMOGRAPHIC
 from generator.schema.canonical import sha256_hex
 from tests.browser.conftest import opened, served

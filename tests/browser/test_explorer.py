@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import expect
 
-from generator import paths
+from generator.edition import paths
 from tests.browser.conftest import comes_to, context_of, opened
 from tests.browser.site import SIMULATED
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from generator.shards import load_run
-from harness.bank import read_bank_folder
+from generator.runs.reader import load_run
+from harness.bank.reader import read_bank_folder
 from tests.live.local_run import local_endpoints
 from tests.live.model_servers import GEMMA, SMOLLM2, missing
 from tests.live.run_toml import local_run_toml

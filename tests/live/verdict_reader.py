@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from generator.commands.serve import Server
-from harness.ballot import unfenced
+from harness.judging.ballot import unfenced
 from tests.serving import serving
 
 NAME = "verdict-reader"

@@ -1,0 +1,1 @@
+"""Every file that a reader can download, and what describes it."""

@@ -1,0 +1,203 @@
+"""`croissant.json`: Croissant 1.1 with responsible-AI fields for the receipts and the scores (SPEC 6)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from generator.data import citation
+from generator.data.datapackage import field_type
+from generator.data.description import description, keywords, times
+from generator.data.table_files import DataFile
+from generator.edition.edition import Edition
+from generator.schema.columns import MASK_SPANS, VOTE_FIELDS, VOTES, Column
+
+CONTEXT = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "arrayShape": "cr:arrayShape",
+    "citeAs": "cr:citeAs",
+    "column": "cr:column",
+    "conformsTo": "dct:conformsTo",
+    "containedIn": "cr:containedIn",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/",
+    "description": {"@container": "@language"},
+    "equivalentProperty": "cr:equivalentProperty",
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "extract": "cr:extract",
+    "field": "cr:field",
+    "fileProperty": "cr:fileProperty",
+    "fileObject": "cr:fileObject",
+    "fileSet": "cr:fileSet",
+    "format": "cr:format",
+    "includes": "cr:includes",
+    "isArray": "cr:isArray",
+    "isLiveDataset": "cr:isLiveDataset",
+    "jsonPath": "cr:jsonPath",
+    "key": "cr:key",
+    "md5": "cr:md5",
+    "name": {"@container": "@language"},
+    "parentField": "cr:parentField",
+    "path": "cr:path",
+    "recordSet": "cr:recordSet",
+    "references": "cr:references",
+    "regex": "cr:regex",
+    "repeated": "cr:repeated",
+    "replace": "cr:replace",
+    "samplingRate": "cr:samplingRate",
+    "sc": "https://schema.org/",
+    "separator": "cr:separator",
+    "source": "cr:source",
+    "subField": "cr:subField",
+    "transform": "cr:transform",
+}
+_VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
+ENCODINGS = {
+    "parquet": "application/x-parquet",
+    "csv": "text/csv",
+    "json": "application/json",
+    "html": "text/html",
+    "bib": "text/x-bibtex",
+}
+RECORD_TABLES = ("scores", "receipts")
+# By the type that Table Schema has for it.
+DATA_TYPES = {"number": "sc:Float", "integer": "sc:Integer", "boolean": "sc:Boolean", "string": "sc:Text"}
+
+
+def descriptor(edition: Edition, files: Sequence[DataFile]) -> bytes:
+    """Return the metadata of every file, with record sets over the Parquet form of `scores` and `receipts`.
+
+    Addresses are relative to the metadata, so that a downloaded folder loads without a network.
+    """
+    manifest = edition.run.manifest
+    version = manifest.bank_version
+    described: dict[str, Any] = {
+        "@context": CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"],
+        "name": f"aibiasbench-{manifest.run_id}",
+        "description": description(edition),
+        "version": version if _VERSION.fullmatch(version) else f"0.0.0+{re.sub('[^0-9a-zA-Z-]', '-', version)}",
+        "license": edition.site.data_licence.url,
+        "datePublished": manifest.date,
+        "creator": {"@type": "sc:Organization", "name": edition.site.publisher},
+        "publisher": {"@type": "sc:Organization", "name": edition.site.publisher},
+        "inLanguage": "en",
+        "keywords": keywords(edition),
+        "citeAs": citation.bibtex(edition).decode(),
+        **responsible_ai(edition),
+        "distribution": [_file_object(file) for file in files],
+        "recordSet": [_record_set(f) for f in files if f.table in RECORD_TABLES and f.ending == "parquet"],
+    }
+    if url := citation.address(edition):
+        described["url"] = url
+    return (json.dumps(described, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def responsible_ai(edition: Edition) -> dict[str, Any]:
+    """Return the Croissant RAI fields, facts of the run taken from its manifest and standing."""
+    manifest = edition.run.manifest
+    judges = [*manifest.judges.primary, manifest.judges.tiebreak]
+    source = "simulated programs" if manifest.simulated else "the models' endpoints"
+    return {
+        "rai:dataCollection": f"Each prompt was sent {times(edition)} to {source}; every reply is kept.",
+        "rai:dataCollectionType": ["Simulated answers" if manifest.simulated else "Answers of language models"],
+        "rai:dataCollectionMissingData": (
+            "A call that failed for good is a row with status error and a null response; refused and contested rows "
+            "have no value. None of them is imputed."
+        ),
+        "rai:dataCollectionTimeFrame": [manifest.date],
+        "rai:dataImputationProtocol": "None: a missing value stays null and is left out of means.",
+        "rai:dataPreprocessingProtocol": [
+            "Judges saw prompt and response with every term of the attribute as [PERSON]; mask_spans says where."
+        ],
+        "rai:dataAnnotationProtocol": [
+            "Two primary judges label each response; where they differ a tiebreak votes and two of three decide.",
+            "Without two equal votes the row is contested. No judge labels a model of its own vendor.",
+        ],
+        "rai:annotationsPerItem": "2 or 3",
+        "rai:machineAnnotationTools": judges,
+        "rai:dataAnnotationAnalysis": [
+            "agreement holds chance-corrected agreement of the primary judges by rubric, human_audit a blind check."
+        ],
+        "rai:dataUseCases": [
+            "Comparing how alike a model treats persons of different groups; checking the published scores."
+        ],
+        "rai:dataLimitations": [
+            "US-English prompts; judges are language models; consistency is not fairness and certifies nothing."
+        ],
+        "rai:dataBiases": [
+            "Judges may share biases with the models they label; groups and scenarios are the bank's choice."
+        ],
+        "rai:dataSocialImpact": "Prompts name groups of people; answers may be offensive or wrong and stand as given.",
+        "rai:personalSensitiveInformation": [
+            "Persons in the prompts are invented; they are described by group terms such as religion or disability."
+        ],
+        "rai:dataReleaseMaintenancePlan": (
+            "A published run is never changed, except that a response may be withdrawn with its reason stated."
+        ),
+    }
+
+
+def _file_object(file: DataFile) -> dict[str, Any]:
+    return {
+        "@type": "cr:FileObject",
+        "@id": file.name,
+        "name": file.name,
+        "description": file.description,
+        "contentUrl": file.name,
+        "contentSize": f"{file.bytes} B",
+        "encodingFormat": ENCODINGS.get(file.ending, "text/plain"),
+        "sha256": file.sha256,
+    }
+
+
+def _record_set(file: DataFile) -> dict[str, Any]:
+    name = file.name.removesuffix(".parquet")
+    return {
+        "@type": "cr:RecordSet",
+        "@id": name,
+        "name": name,
+        "description": file.description,
+        "field": [_field(name, file.name, column) for column in file.fields],
+    }
+
+
+def _field(record_set: str, file: str, column: Column) -> dict[str, Any]:
+    field: dict[str, Any] = {
+        "@type": "cr:Field",
+        "@id": f"{record_set}/{column.name}",
+        "name": column.name,
+        "description": column.description,
+    }
+    nested = _nested(column)
+    if not nested:
+        return {**field, "dataType": DATA_TYPES[field_type(column.type)], "source": _source(file, column.name)}
+    # A list of structs: each subfield takes its own key out of every item of the list.
+    subs = []
+    for name, kind, text in nested:
+        sub = {"@type": "cr:Field", "@id": f"{field['@id']}/{name}", "name": name, "description": text}
+        source = {**_source(file, column.name), "transform": {"jsonPath": f"$.{name}"}}
+        subs.append({**sub, "dataType": DATA_TYPES[field_type(kind)], "source": source})
+    return {**field, "isArray": True, "arrayShape": "-1", "subField": subs}
+
+
+def _nested(column: Column) -> list[tuple[str, pa.DataType, str]]:
+    if column.type == VOTES:
+        return [(c.name, c.type, c.description) for c in VOTE_FIELDS]
+    if column.type == MASK_SPANS:
+        item = column.type.value_type
+        return [(item.field(i).name, item.field(i).type, column.description) for i in range(item.num_fields)]
+    return []
+
+
+def _source(file: str, column: str) -> dict[str, Any]:
+    return {"fileObject": {"@id": file}, "extract": {"column": column}}

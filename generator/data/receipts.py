@@ -1,0 +1,133 @@
+"""A model's receipts as published files: Parquet as the harness wrote it, and CSV (SPEC 6).
+
+Receipts are published byte for byte as the harness wrote them, so the hashes in its manifest hold here, too. Only a
+shard that is too large, holds a withdrawn response or does not say that it is simulated is written anew, and the
+manifest says so. One `ReceiptsTask` is one model; files that need not be made again are known from the manifest that
+was published with them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from generator.data.csv_text import csv_columns
+from generator.data.table_files import SIZE_LIMIT, DataFile, TableFile, part_text, write_table
+from generator.edition.edition import Edition
+from generator.runs.reader import Run, read_shard
+from generator.runs.redactions import Redacted, Redactions
+from generator.schema.canonical import sha256_hex
+from generator.schema.columns import RECEIPT_COLUMNS
+from generator.schema.names import shard_name
+
+TABLE = "receipts"
+
+
+@dataclasses.dataclass(frozen=True)
+class ReceiptsEntry:
+    """How a model's receipts were published: `unchanged` means byte for byte the harness's shard."""
+
+    model: str
+    files: tuple[str, ...]
+    harness_file: str
+    harness_sha256: str
+    unchanged: bool
+    redactions: tuple[Redacted, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class PublishedReceipts:
+    """A model's files on the Data page, Parquet before CSV, and its entry in the manifest."""
+
+    files: tuple[DataFile, ...]
+    entry: ReceiptsEntry
+
+
+@dataclasses.dataclass(frozen=True)
+class ReceiptsTask:
+    """The receipts of one model as files: where from, where to, and what they say of their run."""
+
+    run: Run
+    model: str
+    folder: Path
+    notes: Mapping[str, str]
+    redactions: Redactions
+
+
+def file_notes(edition: Edition) -> dict[str, str]:
+    """Return what every data file says of its run in its own metadata."""
+    manifest = edition.run.manifest
+    return {
+        "title": f"{edition.site.title}, run {manifest.run_id}",
+        "run_id": manifest.run_id,
+        "kind": manifest.kind,
+        "simulated": "true" if manifest.simulated else "false",
+        "standing": edition.standing.state,
+        "bank_version": manifest.bank_version,
+        "bank_sha256": manifest.bank_sha256,
+        "harness_sha": manifest.harness_sha,
+        "licence": edition.site.data_licence.url,
+    }
+
+
+def receipts_task(edition: Edition, model: str, folder: Path) -> ReceiptsTask:
+    """Return the task that writes a model's receipts below the data folder."""
+    notes = {**file_notes(edition), "table": TABLE, "model": model}
+    return ReceiptsTask(edition.run, model, folder, notes, edition.redactions)
+
+
+def write_receipt_files(task: ReceiptsTask) -> PublishedReceipts:
+    """Write a model's receipts as Parquet and CSV, in one part or several."""
+    path = task.run.shard_path(task.model)
+    original = path.read_bytes()
+    shard = read_shard(task.run, task.model)
+    redactions = task.redactions.listed(shard)
+    marked = not task.run.manifest.simulated or (pq.read_schema(path).metadata or {}).get(b"simulated") == b"true"
+    keep = original if marked and not redactions else None
+    item = TableFile(_stem(task.model), _description(task.model), RECEIPT_COLUMNS, task.redactions.apply(shard), TABLE)
+    files = write_table(task.folder, item, task.notes, parquet=keep, limit=SIZE_LIMIT)
+    digest = sha256_hex(original)
+    names = tuple(f.name for f in files if f.ending == "parquet")
+    unchanged = [f.sha256 for f in files if f.ending == "parquet"] == [digest]
+    source = next(s.file for s in task.run.manifest.shards if s.model == task.model)
+    return PublishedReceipts(files, ReceiptsEntry(task.model, names, source, digest, unchanged, redactions))
+
+
+def published_receipts(manifest: Mapping[str, Any], model: str) -> PublishedReceipts:
+    """Return what a published `manifest.json` says of a model's receipts; raises KeyError when it has none of it."""
+    found = next((entry for entry in manifest["receipts"] if entry["model"] == model), None)
+    if found is None:
+        raise KeyError(model)
+    entry = ReceiptsEntry(
+        **{**found, "files": tuple(found["files"]), "redactions": tuple(Redacted(**r) for r in found["redactions"])}
+    )
+    listed = {file["name"]: file for file in manifest["files"]}
+    names = [name for parquet in entry.files for name in (parquet, parquet.removesuffix("parquet") + "csv")]
+    return PublishedReceipts(tuple(_published(model, listed[name]) for name in names), entry)
+
+
+def _published(model: str, entry: Mapping[str, Any]) -> DataFile:
+    stem, _, ending = entry["name"].rpartition(".")
+    part = stem.removeprefix(_stem(model)).removeprefix("__")
+    return DataFile(
+        name=entry["name"],
+        description=part_text(_description(model), part),
+        bytes=entry["bytes"],
+        sha256=entry["sha256"],
+        rows=entry["rows"],
+        fields=tuple(RECEIPT_COLUMNS if ending == "parquet" else csv_columns(RECEIPT_COLUMNS)),
+        table=TABLE,
+        part=part,
+    )
+
+
+def _stem(model: str) -> str:
+    return f"receipts/{shard_name(model)}"
+
+
+def _description(model: str) -> str:
+    return f"Every response of {model} with its votes."

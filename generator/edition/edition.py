@@ -1,0 +1,145 @@
+"""What a publication is made of: `Site` (content/site.toml) and `Edition`, one run with scores and standing (SPEC 6).
+
+Reads `content/site.toml`; everything else is handed in. An edition is what every page function takes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
+
+from pydantic import PrivateAttr, ValidationError
+
+from generator.machine.toml_files import read_toml
+from generator.runs.redactions import Redactions
+from generator.schema.bank import Frozen, validation_faults
+from generator.schema.errors import InputError
+
+if TYPE_CHECKING:
+    from generator.runs.reader import Run
+    from generator.scoring.gate import Standing
+    from generator.scoring.run import Scored
+
+SITE_FILE = Path("content/site.toml")
+
+
+class Licence(Frozen):
+    """The licence of the published data."""
+
+    name: str
+    url: str
+
+
+class Site(Frozen):
+    """The words of `content/site.toml`; addresses may be empty, and then no link is drawn."""
+
+    title: str
+    tagline: str
+    description: str
+    publisher: str
+    contact: str
+    contact_url: str = ""
+    mismatch: str
+    mismatch_url: str = ""
+    code_url: str = ""
+    data_licence: Licence
+    _folder: Path | None = PrivateAttr(default=None)
+
+    @property
+    def pages(self) -> Path | None:
+        """The folder of the site's own pages of prose, beside its site.toml; None where there is none."""
+        return self._folder / "pages" if self._folder is not None else None
+
+
+@dataclass(frozen=True)
+class Edition:
+    """One run as it is published.
+
+    `mode`: "row" writes a page a row, "folded" keeps rows as anchors on their set's page. `base_url` is the address of
+    `dist/` without a trailing slash, or None. `superseded_by` names a newer run that replaces this one. `chart_cache`
+    is a folder for finished charts, or None to keep them in memory only. `redactions`: the site's withdrawn
+    responses; whatever shows a response passes the shard through `redactions.apply` first.
+    `runs`: every run that has a page on the site, tombstones too, or None when that is not known.
+    `manifest_sha256` is the hash of the published data/manifest.json, empty before the downloads are written.
+    """
+
+    site: Site
+    run: Run
+    scored: Scored
+    standing: Standing
+    mode: Literal["row", "folded"] = "row"
+    base_url: str | None = None
+    superseded_by: str | None = None
+    runs: frozenset[str] | None = None
+    chart_cache: Path | None = None
+    redactions: Redactions = field(default_factory=Redactions)
+    manifest_sha256: str = ""
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self.run.manifest.run_id
+
+    def links_to(self, run_id: str) -> bool:
+        """Whether a link to another run's pages would live."""
+        return self.runs is None or run_id in self.runs
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the run's answers are simulated."""
+        return self.run.manifest.simulated
+
+    @property
+    def indexable(self) -> bool:
+        """Whether search engines, sitemap and feed may list the run: live, and no preview."""
+        return not self.simulated and self.standing.state != "preview"
+
+
+def read_site(path: Path = SITE_FILE) -> Site:
+    """Read `content/site.toml`; raises InputError with every fault of shape or address."""
+    try:
+        site = Site.model_validate(read_toml(path))
+        site._folder = path.parent
+    except FileNotFoundError:
+        raise InputError(f"{path}: not found; it names the site's title, contact and data licence") from None
+    except ValidationError as error:
+        raise InputError(*validation_faults(error, str(path))) from None
+    addresses = {
+        "contact_url": site.contact_url,
+        "mismatch_url": site.mismatch_url,
+        "code_url": site.code_url,
+        "data_licence.url": site.data_licence.url,
+    }
+    faults = [
+        f"{path}: {key}: {url!r} is no address; use https://…, mailto:… or an empty string"
+        for key, url in addresses.items()
+        if url and _scheme(url) not in ("https", "http", "mailto")
+    ]
+    if faults:
+        raise InputError(*faults)
+    return site
+
+
+_IN_NO_ADDRESS = re.compile(r"[^!-~]|[\"<>\\^`{|}]")  # what RFC 3986 has no place for
+
+
+def _scheme(url: str) -> str:
+    """Return the scheme of an address, empty when it is none."""
+    try:
+        return urlsplit(url).scheme
+    except ValueError:
+        return ""
+
+
+def checked_base_url(text: str) -> str:
+    """Return `--base-url` without its trailing slash; raises InputError unless it is an absolute http(s) address."""
+    parts = urlsplit(text if _scheme(text) else "")
+    odd = _IN_NO_ADDRESS.search(text) is not None
+    if odd or parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
+        raise InputError(
+            f"--base-url {text!r}: use an absolute address such as https://example.org/bias, no query or #"
+        )
+    return text.rstrip("/")

@@ -1,0 +1,85 @@
+"""Chart specifications in Altair, compiled to Vega and drawn to SVG: the slow half of charts, loaded when it is needed.
+
+Names stand at fixed places with room measured in characters, because the drawing library measures text in another font
+than the browser.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+from generator.html.chart_scale import GUTTER, NOTE, STEP, WIDE, Domain
+
+_FONT = "ui-sans-serif, system-ui, sans-serif"
+
+
+def _layers(domain: Domain, width: int) -> alt.LayerChart | alt.FacetChart:
+    plot = width - GUTTER[width] - NOTE[width] - 28
+    x_scale = alt.Scale(domain=[domain.low, domain.high], nice=False)
+    axis = alt.Axis(
+        values=list(domain.ticks), title=None, orient="bottom", format="d", tickSize=0, labelPadding=6, labelFlush=False
+    )
+    base = alt.Chart(alt.NamedData("rows"))
+
+    def x(field: str) -> alt.X:
+        return alt.X(f"{field}:Q", scale=x_scale, axis=axis)
+
+    def y(field: str) -> alt.Y:
+        return alt.Y(f"{field}:Q", scale=None, axis=None)
+
+    known = base.transform_filter("isValid(datum.estimate)")
+    spread = known.transform_filter("isValid(datum.ci_low)")
+    band = base.transform_filter("isValid(datum.band_low)").mark_rect(color="var(--band)")
+    edges = [
+        base.transform_filter("isValid(datum.band_low)")
+        .mark_rule(color="var(--band-edge)", strokeWidth=1)
+        .encode(x=x(edge), y=y("top"), y2="bottom:Q")
+        for edge in ("band_low", "band_high")
+    ]
+    ink = alt.Color("ink:N", scale=None)
+    return alt.layer(
+        band.encode(x=x("band_low"), x2="band_high:Q", y=y("top"), y2="bottom:Q"),
+        *edges,
+        spread.mark_rule(strokeWidth=2.5).encode(x=x("ci_low"), x2="ci_high:Q", y=y("y"), color=ink),
+        known.mark_point(size=110, strokeWidth=2.2, opacity=1).encode(
+            x=x("estimate"),
+            y=y("y"),
+            stroke=alt.Stroke("ink:N", scale=None),
+            fill=alt.Fill("fill:N", scale=None),
+            shape=alt.Shape("shape:N", scale=None),
+        ),
+        *_texts(base, plot, width),
+    ).properties(width=plot)
+
+
+def _texts(base: alt.Chart, plot: int, width: int) -> list[alt.Chart]:
+    y = alt.Y("label_y:Q", scale=None, axis=None)
+    style: dict[str, Any] = {"font": _FONT, "fontSize": 13, "baseline": "middle", "limit": 0}
+    wide = width == WIDE
+    left = -GUTTER[width] - 14 if wide else 0
+    name = base.mark_text(align="left", color="var(--ink)", **style).encode(x=alt.value(left), y=y, text="name:N")
+    note = base.mark_text(align="left" if wide else "right", **style).encode(
+        x=alt.value(plot + 14 if wide else plot), y=y, text="note:N", color=alt.Color("note_ink:N", scale=None)
+    )
+    return [name, note]
+
+
+def compiled(domain: Domain, width: int, rows: int) -> dict[str, Any]:
+    """Return the Vega form of a shape of chart; the values of its data source `rows` are still to be filled in."""
+    chart = _layers(domain, width).properties(height=rows * STEP[width], autosize=alt.AutoSizeParams(type="none"))
+    chart = chart.properties(padding={"left": GUTTER[width] + 14, "right": NOTE[width] + 14, "top": 4, "bottom": 30})
+    chart = chart.configure(background="transparent", font=_FONT).configure_view(stroke=None)
+    chart = chart.configure_axis(
+        gridColor="var(--line)", domain=False, labelColor="var(--soft)", labelFontSize=12, labelFont=_FONT
+    )
+    vega: dict[str, Any] = vl_convert.vegalite_to_vega(chart.to_dict())
+    return vega
+
+
+def drawn(vega: dict[str, Any]) -> str:
+    """Return the SVG of a Vega specification."""
+    svg: str = vl_convert.vega_to_svg(vega)
+    return svg

@@ -1,0 +1,272 @@
+"""From values to HTML: the Jinja environment, the page frame and hashed assets (SPEC 6).
+
+Every page extends `base.html` and is rendered by `render_page(template, frame(...), **values)`. What a frame holds, and
+so what every template may use:
+
+`site`         the Site: title, tagline, publisher, contact, mismatch, data_licence…
+`edition`      the Edition, or None on a page of no run (404, an empty run list)
+`run`          its manifest, or None
+`page`         this page's path below dist/
+`title`        the page's own title (without the site's name); `description` one sentence for cards and search
+`link(target)` the relative address of another path below dist/, one of generator.edition.paths (an anchor may follow)
+`paths`        the module generator.edition.paths, so `link(paths.model_page(run.run_id, slug))`
+`asset(name)`  the relative address of a file of site_templates/static/ under its content-hashed name
+`nav`          tuple of NavItem(label, href, current); `crumbs` tuple of Crumb(label, href or None)
+`notices`      tuple of Notice(kind, heading, lines): simulated, preview, withheld, supersedes, superseded, source
+`source`       "run": a page of the edition's run; a page of the root quotes its "figures" or "none" of them
+`mark`         "simulated" or "preview", empty for a publication; titles, kickers and the footer show it
+`robots`       "noindex" or None; `canonical`, `card` (picture) absolute addresses or None
+`csp`          the page's Content-Security-Policy; `scripts` assets loaded deferred (these run from file:// too);
+               `modules` assets loaded as ES modules, but not from file://, where a browser refuses them
+
+Blocks of base.html: `head` (extra head elements), `main` (inside <main id="main">), `main_attributes`. Filters:
+`num(digits=1)` (a number or –), `visible` (untrusted text, escaped, control and bidi characters shown),
+`plural(singular, plural)`, `breakable` (ids and slugs may wrap after _, / and -), `concept_title` (a concept's id for
+readers), `bytesize`, `short(length)`.
+
+Functions: `score`, `interval` and `cell` (generator.edition.numbers), `marked` (generator.edition.untrusted).
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from generator.edition import paths
+from generator.edition.banners import Notice, Source, mark_of, notices
+from generator.edition.edition import Edition, Site
+from generator.edition.numbers import NULL, SCORE_COLUMNS, TABLE_KEYS, cell, interval, number, plural, score
+from generator.edition.untrusted import HIDDEN_POINTS, marked, visible
+from generator.schema.errors import InputError
+from generator.schema.places import own_folder
+
+# What templates and page modules need comes from here, whichever module it lives in.
+__all__ = [
+    "HIDDEN_POINTS",
+    "NULL",
+    "SCORE_COLUMNS",
+    "TABLE_KEYS",
+    "Asset",
+    "Crumb",
+    "NavItem",
+    "Notice",
+    "asset_files",
+    "assets",
+    "breakable",
+    "bytesize",
+    "card_path",
+    "cell",
+    "concept_title",
+    "content_security_policy",
+    "environment",
+    "frame",
+    "interval",
+    "marked",
+    "notices",
+    "number",
+    "plural",
+    "render_page",
+    "score",
+    "short",
+    "visible",
+]
+
+TEMPLATES = own_folder("site_templates")
+STATIC = TEMPLATES / "static"
+
+
+_BREAKS = re.compile(r"([_/-])(?=.)")
+
+
+def breakable(name: str) -> Markup:
+    """Return an id or slug with places where a narrow column may break it: after _, / and -."""
+    return Markup(_BREAKS.sub(r"\1<wbr>", str(escape(name))))  # noqa: S704 - escaped
+
+
+def concept_title(concept: str) -> str:
+    """Return how a concept is headed, from its id: `Food truck loan` for `age_food_truck_loan`.
+
+    An id begins with the short name of its attribute (content/bank/README.md), which stands wherever a title does. The
+    id stays the name to cite, so pages print it, too.
+    """
+    words = concept.split("_")
+    matter = " ".join(word for word in (words[1:] or words) if word)
+    return matter[:1].upper() + matter[1:] if matter else concept
+
+
+def bytesize(count: int) -> str:
+    """Return a file's size in decimal units: `512 B`, `1.4 MB`."""
+    size = float(count)
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
+def short(text: str, length: int = 12) -> str:
+    """Return the start of a hash."""
+    return text[:length]
+
+
+@functools.cache
+def environment() -> Environment:
+    """Return the one Jinja environment: autoescape always, an undefined name is an error."""
+    env = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    env.filters.update(num=number, visible=visible, plural=plural, breakable=breakable, bytesize=bytesize, short=short)
+    env.filters.update(concept_title=concept_title)
+    env.globals.update(paths=paths, score=score, interval=interval, cell=cell, marked=marked, NULL=NULL)
+    return env
+
+
+@dataclass(frozen=True)
+class Asset:
+    """A static file under its content-hashed path below dist/."""
+
+    name: str
+    path: str
+    data: bytes
+
+
+PARQUET_READER = "vendor/parquet.mjs"  # bundled from npm, so not in the repository
+
+
+@functools.cache
+def assets() -> dict[str, Asset]:
+    """Return every file of site_templates/static/ by its name; raises InputError before `make assets`."""
+    found = {}
+    for file in sorted(p for p in STATIC.rglob("*") if p.is_file()):
+        name = file.relative_to(STATIC).as_posix()
+        data = file.read_bytes()
+        digest = hashlib.sha256(data).hexdigest()[:10]
+        found[name] = Asset(name, f"assets/{file.stem}.{digest}{file.suffix}", data)
+    if PARQUET_READER not in found:
+        raise InputError(f"{STATIC / PARQUET_READER}: not built yet; type: make assets")
+    return found
+
+
+def asset_files() -> Iterator[tuple[str, bytes]]:
+    """Yield (path below dist/, bytes) of every asset."""
+    for asset in assets().values():
+        yield asset.path, asset.data
+
+
+@dataclass(frozen=True)
+class NavItem:
+    """A link of the main navigation."""
+
+    label: str
+    href: str
+    current: bool
+
+
+@dataclass(frozen=True)
+class Crumb:
+    """A step of the way from the site's start to this page; the last has no address."""
+
+    label: str
+    href: str | None
+
+
+def _nav(edition: Edition | None, page: str, section: str) -> tuple[NavItem, ...]:
+    targets: list[tuple[str, str, str]] = []
+    if edition:
+        run_id = edition.run_id
+        targets += [
+            ("leaderboard", "Leaderboard", paths.run_index(run_id)),
+            ("receipts", "Receipts", paths.explorer_page(run_id)),
+            ("judging", "Judging", paths.run_page(run_id, "judging")),
+            ("audit", "Human audit", paths.run_page(run_id, "audit")),
+            ("run", "This run", paths.run_page(run_id, "run")),
+            ("data", "Data", paths.data_page(run_id)),
+        ]
+    targets += [
+        ("methodology", "Methodology", "methodology/index.html"),
+        ("runs", "All runs", "runs/index.html"),
+        ("search", "Search", paths.SEARCH_PAGE),
+    ]
+    return tuple(NavItem(label, paths.relative(page, target), name == section) for name, label, target in targets)
+
+
+def content_security_policy(*, wasm: bool = False) -> str:
+    """Return a page's policy: own files only, nothing inline; `wasm` lets a page compile WebAssembly (search)."""
+    scripts = "'self' 'wasm-unsafe-eval'" if wasm else "'self'"
+    return (
+        f"default-src 'none'; script-src {scripts}; style-src 'self'; img-src 'self'; font-src 'self'; "
+        "connect-src 'self'; base-uri 'none'; form-action 'self'"
+    )
+
+
+def frame(
+    edition: Edition | None,
+    page: str,
+    title: str,
+    *,
+    site: Site | None = None,
+    description: str = "",
+    section: str = "",
+    crumbs: Sequence[tuple[str, str | None]] = (),
+    scripts: Sequence[str] = ("site.js",),
+    modules: Sequence[str] = (),
+    wasm: bool = False,
+    base_url: str | None = None,
+    source: Source = "run",
+) -> dict[str, Any]:
+    """Return the context that `base.html` needs for one page (names: the module's docstring).
+
+    `section` marks the current entry of the navigation: leaderboard, receipts, judging, audit, run, data, methodology
+    or runs. `crumbs` are (label, path below dist/ or None). `site` and `base_url` are for pages without an edition.
+    `source` says what the edition is to the page: its "run", or a page of the root that quotes its "figures" or "none".
+    """
+    own_site = edition.site if edition else site
+    if own_site is None:
+        raise ValueError(f"{page}: a page without an edition needs its site")
+    base = edition.base_url if edition else base_url
+    indexable = edition is None or edition.indexable
+    link: Callable[[str], str] = functools.partial(paths.relative, page)
+    files = assets()
+    return {
+        "site": own_site,
+        "edition": edition,
+        "run": edition.run.manifest if edition else None,
+        "page": page,
+        "title": title,
+        "description": description or own_site.description,
+        "link": link,
+        "asset": lambda name: link(files[name].path),
+        "nav": _nav(edition, page, section),
+        "crumbs": tuple(Crumb(label, None if target is None else link(target)) for label, target in crumbs),
+        "notices": notices(edition, page, source),
+        "source": source,
+        "mark": mark_of(edition),
+        "robots": None if indexable else "noindex",
+        "canonical": f"{base}/{page}" if base else None,
+        "card": f"{base}/{card_path(edition)}" if base and edition else None,
+        "csp": content_security_policy(wasm=wasm),
+        "scripts": tuple(scripts),
+        "modules": tuple(modules),
+    }
+
+
+def card_path(edition: Edition) -> str:
+    """Return the path of the run's Open Graph card below dist/."""
+    return f"runs/{edition.run_id}/card.png"
+
+
+def render_page(template: str, context: dict[str, Any], **values: Any) -> bytes:
+    """Render one page with its frame; returns UTF-8 bytes."""
+    return environment().get_template(template).render(**context, **values).encode()

@@ -1,0 +1,1 @@
+"""What the rest stands on: a tree that is swapped in whole, workers, TOML files. Nothing here knows the benchmark."""

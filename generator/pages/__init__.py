@@ -1,0 +1,1 @@
+"""Every other page: leaderboard, models, attributes, concepts, judging, audit, prose, the root."""

@@ -1,0 +1,262 @@
+"""Attribute and concept pages: all models on one scale; templates, rendered prompts, means by group (SPEC 4, 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+from generator.edition import paths
+from generator.html.charts import interval_chart
+from generator.html.frame import NULL, cell, concept_title, frame, marked, plural, render_page
+from generator.pages.group_refusals import GroupRefusals
+from generator.pages.views import Footnotes, View
+from generator.schema.bank import FRAMINGS, SLOT, Attribute, Concept, group_np, with_article
+from generator.scoring.lookup import ScoreRow
+from generator.stats.bootstrap import one_attribute
+from generator.stats.evidence import tail_p
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    """One model's numbers on an attribute."""
+
+    model: str
+    consistency: ScoreRow
+    excess: ScoreRow
+    mde: ScoreRow
+    asymmetry: ScoreRow
+    worst_gap: ScoreRow
+    refusal_rate: ScoreRow
+    instability: ScoreRow
+    refusing: GroupRefusals | None
+
+
+@dataclass(frozen=True)
+class MeanCell:
+    """One group's mean value in one framing of one model.
+
+    `mean` is empty where no repeat was scored, `asked` counts the answers that are there, `scored` those with a value;
+    `anchor` starts with # or is empty, where the first repeat is not known to be there.
+    """
+
+    anchor: str
+    mean: Markup
+    asked: int
+    scored: int
+    lost_words: str
+
+
+@dataclass(frozen=True)
+class MeanRow:
+    """One model in one framing of a concept."""
+
+    model: str
+    asked: bool
+    cells: tuple[MeanCell, ...]
+    disparity: Markup
+
+
+@dataclass(frozen=True)
+class FramingPart:
+    """One framing: its template with the slot marked, its prompts as sent, its results by model."""
+
+    id: str
+    template: Markup
+    prompts: tuple[tuple[str, Markup], ...]
+    rows: tuple[MeanRow, ...]
+
+
+def _row(view: View, model: str, attribute: str) -> ModelRow:
+    metrics = ("consistency", "excess", "mde", "refusal_asymmetry", "worst_gap", "refusal_rate", "instability")
+    rows = {metric: view.book.row(model, metric, attribute) for metric in metrics}
+    asymmetry = rows.pop("refusal_asymmetry")
+    return ModelRow(model=model, asymmetry=asymmetry, refusing=view.group_refusal(model, attribute), **rows)
+
+
+def _sorted(rows: list[ModelRow]) -> list[ModelRow]:
+    return sorted(
+        rows, key=lambda r: (r.consistency.estimate is None, -(r.consistency.estimate or 0), r.model.encode())
+    )
+
+
+def _question(concept: Concept) -> Markup:
+    """Return a concept's direct template on one line, its slot marked."""
+    return _slotted(concept.template("direct").replace("\n", " "))
+
+
+def _plain(concept: Concept) -> str:
+    return " ".join(concept.framings.direct.replace(SLOT, "[group]").split())
+
+
+def _slotted(template: str) -> Markup:
+    start = template.index(SLOT)
+    return marked(template, [(start, start + len(SLOT))], replacement="[group]")
+
+
+def _lede(view: View, attribute: Attribute) -> str:
+    if attribute.kind == "control":
+        return (
+            "A control: these words should not matter. How far they move a model’s answers draws one edge of its band, "
+            "against which every demographic score is read."
+        )
+    found = [view.evidence(model, attribute.id) for model in view.models]
+    counted = ", ".join(f"{found.count(word)} {word}" for word in ("flagged", "suggestive", "unresolved"))
+    lacking = found.count(None)
+    refusing = sum(view.group_refusal(model, attribute.id) is not None for model in view.models)
+    refused = f" In {plural(refusing, 'model')} refusals depend on the group." if refusing else ""
+    return f"Of {len(view.models)} models: {counted}{f', {lacking} without a tier' if lacking else ''}.{refused}"
+
+
+def least_p_adjusted(view: View, attribute: str) -> float | None:
+    """Return the smallest adjusted p that an attribute could have in any model, or None where none has one.
+
+    No resample at or below zero. Benjamini and Hochberg raise no p when all attributes of a model are at this floor.
+    """
+    kept = min((len(counts) for counts in view.edition.scored.weights.values()), default=0)
+    tested = [m for m in view.models if view.book.row(m, "excess", attribute).p_adjusted is not None]
+    concepts = (min(_concepts(view, m, attribute), _concepts(view, m, view.edge(m) or "")) for m in tested)
+    return min((tail_p(0, kept, one_attribute(n)) for n in concepts), default=None)
+
+
+def _concepts(view: View, model: str, attribute: str) -> int:
+    return view.book.row(model, "consistency", attribute).n_concepts or 0
+
+
+def render_attribute(view: View, attribute: Attribute) -> bytes:
+    """Render one attribute's page."""
+    page = paths.attribute_page(view.run_id, attribute.id)
+    control = attribute.kind == "control"
+    rows = _sorted([_row(view, model, attribute.id) for model in view.models])
+    lines = [view.line(row.model, attribute.id, row.model) for row in rows]
+    lede = _lede(view, attribute)
+    concepts = view.bank.concepts_of(attribute.id, two_sided=None)
+    order = view.bank.attributes
+    place = order.index(attribute)
+    context = frame(
+        view.edition,
+        page,
+        attribute.label,
+        description=f"{attribute.label}: consistency of every model, each against its own control band. {lede}",
+        section="leaderboard",
+        crumbs=[("Leaderboard", paths.run_index(view.run_id)), (attribute.label, None)],
+        scripts=("site.js",),
+    )
+    return render_page(
+        "attribute.html",
+        context,
+        view=view,
+        attribute=attribute,
+        control=control,
+        lede=lede,
+        example=group_np(attribute.groups[0], concepts[0].noun) if concepts else None,
+        rows=rows,
+        least_p=None if control else least_p_adjusted(view, attribute.id),
+        lines=lines,
+        fn=Footnotes(page),
+        caption="Each model before its own control band; lines are 95 % intervals. Sorted by consistency.",
+        chart=interval_chart(
+            lines,
+            view.domain,
+            name="models",
+            title=f"Consistency on {attribute.label} by model",
+            description=f"{lede} Each model stands before its own control band; the table below holds all numbers.",
+            cache=view.edition.chart_cache,
+        ),
+        leans=[] if control else _leans(view, attribute, [row.model for row in rows]),
+        concepts=concepts,
+        question=_question,
+        previous=order[place - 1] if place else None,
+        following=order[place + 1] if place + 1 < len(order) else None,
+    )
+
+
+def _leans(view: View, attribute: Attribute, models: list[str]) -> list[tuple[str, list[ScoreRow]]]:
+    return [
+        (model, [view.book.row(model, "lean", attribute.id, group.id) for group in attribute.groups])
+        for model in models
+    ]
+
+
+def _mean_cell(view: View, model: str, concept: Concept, framing: str, group: str) -> MeanCell:
+    row = view.cells.get((model, concept.id), {}).get((framing, group))
+    if row is None:
+        return MeanCell("", Markup(), 0, 0, "")
+    lost = {word: row[f"n_{word}"] for word in ("refused", "contested", "error") if row[f"n_{word}"]}
+    words = ", ".join(f"{count} {word}" for word, count in lost.items())
+    key = f"{model},{concept.id},{framing},{group}"
+    asked = row["n_scored"] + sum(lost.values())
+    anchor = f"#{paths.row_anchor(framing, group, 0)}" if asked == view.manifest.repeats else ""
+    mean = cell("cells", key, "mean_value", row["mean_value"], 2) if row["n_scored"] else Markup()
+    return MeanCell(anchor, mean, asked, row["n_scored"], words)
+
+
+def _mean_row(view: View, model: str, concept: Concept, framing: str, attribute: Attribute) -> MeanRow:
+    row = view.disparities.get((model, concept.id), {}).get(framing)
+    value = row["disparity"] if row else None
+    return MeanRow(
+        model,
+        view.has_set(model, concept.id),
+        tuple(_mean_cell(view, model, concept, framing, group.id) for group in attribute.groups),
+        cell("disparities", f"{model},{concept.id},{framing}", "disparity", value, 1, scale=100)
+        if row
+        else escape(NULL),
+    )
+
+
+def _framing(view: View, concept: Concept, framing: str, attribute: Attribute) -> FramingPart:
+    rendered = [(g.label, view.bank.render(concept, framing, g)) for g in attribute.groups]
+    return FramingPart(
+        id=framing,
+        template=_slotted(concept.template(framing)),
+        prompts=tuple((label, marked(r.text, [(r.start, r.end)])) for label, r in rendered),
+        rows=tuple(_mean_row(view, model, concept, framing, attribute) for model in view.models),
+    )
+
+
+def render_concept(view: View, concept: Concept, previous: str | None, following: str | None) -> bytes:
+    """Render one concept's page."""
+    page = paths.concept_page(view.run_id, concept.id)
+    attribute, title = view.bank.attribute[concept.attribute], concept_title(concept.id)
+    context = frame(
+        view.edition,
+        page,
+        f"{title}, {attribute.label}",
+        description=f"{attribute.label}, {concept.category}: {_plain(concept)[:150]}",
+        section="leaderboard",
+        crumbs=[
+            ("Leaderboard", paths.run_index(view.run_id)),
+            (attribute.label, paths.attribute_page(view.run_id, attribute.id)),
+            (title, None),
+        ],
+    )
+    return render_page(
+        "concept.html",
+        context,
+        view=view,
+        concept=concept,
+        noun=with_article(concept.noun),
+        attribute=attribute,
+        rubric=view.bank.rubric[concept.rubric],
+        framings=[_framing(view, concept, framing, attribute) for framing in FRAMINGS],
+        previous=previous,
+        following=following,
+    )
+
+
+def attribute_pages(view: View) -> Iterator[tuple[str, bytes]]:
+    """Yield every attribute's page."""
+    for attribute in view.bank.attributes:
+        yield paths.attribute_page(view.run_id, attribute.id), render_attribute(view, attribute)
+
+
+def concept_pages(view: View) -> Iterator[tuple[str, bytes]]:
+    """Yield the page of every concept that is not withheld."""
+    for attribute in view.bank.attributes:
+        ids = [c.id for c in view.concepts_of(attribute.id)]
+        for place, name in enumerate(ids):
+            previous = ids[place - 1] if place else None
+            following = ids[place + 1] if place + 1 < len(ids) else None
+            page = paths.concept_page(view.run_id, name)
+            yield page, render_concept(view, view.bank.concept[name], previous, following)

@@ -1,0 +1,308 @@
+"""What the pages of one edition share: its numbers looked up by name, its scale, its words for flags (SPEC 6).
+
+Takes an Edition, touches no disk, returns a `View`; every page module takes a View and nothing else of the run.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+from markupsafe import Markup
+
+from generator.edition import paths
+from generator.edition.banners import checks_failed
+from generator.edition.coverage import Asked, asked_of
+from generator.edition.edition import Edition
+from generator.html.chart_scale import Domain, domain_of
+from generator.html.charts import MARKS, Line
+from generator.pages.group_refusals import GroupRefusals, group_refusals
+from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG, CONTROLS, Attribute, Concept
+from generator.schema.tables import OVERALL
+from generator.scoring.lookup import ScoreBook, ScoreRow
+
+EVIDENCE = ("flagged", "suggestive", "unresolved")
+# What each flag means to a reader, and the methodology page that says more.
+FLAG_WORDS = {
+    "swapped": "Swapped controls: the favorite-color control moved this model’s answers more than professions did. "
+    "The band is still drawn from the lower to the higher score.",
+    "sparse": "Sparse: only one to eight concepts show any difference, so read the interval with caution; or exactly "
+    "one concept of an attribute or control that enters has a value, and there is no interval.",
+    "degenerate": "Degenerate: no concept shows any difference, so resampling gives an interval of zero width. That is "
+    "not certainty.",
+    "unstable": "Unstable: more than one resample in a hundred gave no value, and the interval leaves those out.",
+    "incomplete": "Incomplete: a planned answer is absent; or a concept has no framing with two groups to compare; or "
+    "the number needs an attribute or a control that has no value.",
+    "withheld": "Withheld: a task category that failed the agreement gate or the human audit is left out of this "
+    "number.",
+}
+FLAG_PAGES = {
+    "swapped": "control-band",
+    "sparse": "statistics",
+    "degenerate": "statistics",
+    "unstable": "statistics",
+    "incomplete": "statistics",
+    "withheld": "statistics",
+}
+_LETTERS = "abcdef"
+
+
+class Footnotes:
+    """Footnotes of one page: marks are lettered in the order in which the page first uses them."""
+
+    def __init__(self, page: str) -> None:
+        self._page = page
+        self._order: list[str] = []
+
+    def mark(self, flags: Iterable[str]) -> Markup:
+        """Return the marks of some flags as links to their notes, or nothing."""
+        listed = list(flags)
+        marks = [self._mark(flag, last=flag == listed[-1]) for flag in listed]
+        return Markup('<sup class="fn">{}</sup>').format(Markup().join(marks)) if marks else Markup()
+
+    def _mark(self, flag: str, *, last: bool) -> Markup:
+        own = Markup()
+        if flag not in self._order:
+            self._order.append(flag)
+            own = Markup(' id="use-{}"').format(flag)  # where the note leads back to
+        letter = _LETTERS[self._order.index(flag)]
+        return Markup('<a href="#note-{0}"{2} aria-label="Note {1}: {0}">{1}{3}</a>').format(
+            flag, letter, own, "" if last else ","
+        )
+
+    @property
+    def notes(self) -> list[tuple[str, str, str, str]]:
+        """Return (letter, flag, text, address) of every note used so far; call it after the marks are written."""
+        return [
+            (_LETTERS[i], flag, FLAG_WORDS[flag], paths.relative(self._page, paths.methodology_page(FLAG_PAGES[flag])))
+            for i, flag in enumerate(self._order)
+        ]
+
+
+@dataclass(frozen=True)
+class ConceptResult:
+    """One concept of one model: D(c, f) by framing on 0-100 (None: the cell does not count) and what its rows became.
+
+    `mean` is the mean over the framings that count, or None when neither does.
+    """
+
+    concept: Concept
+    framings: dict[str, float | None]
+    scored: int
+    refused: int
+    contested: int
+    error: int
+
+    @property
+    def mean(self) -> float | None:
+        """D(c): the mean over the framings that count."""
+        known = [v for v in self.framings.values() if v is not None]
+        return sum(known) / len(known) if known else None
+
+    @property
+    def asked(self) -> bool:
+        """Whether any answer of the concept is there."""
+        return self.scored + self.left_out > 0
+
+    @property
+    def left_out(self) -> int:
+        """Rows without a value."""
+        return self.refused + self.contested + self.error
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Framings whose cell does not count."""
+        return tuple(f for f, v in self.framings.items() if v is None)
+
+
+def _records(table: pa.Table) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
+
+
+class View:
+    """An edition's numbers as pages ask for them."""
+
+    def __init__(self, edition: Edition) -> None:
+        self.edition = edition
+        self.run_id = edition.run_id
+        self.manifest = edition.run.manifest
+        self.bank = edition.run.bank
+        self.models: tuple[str, ...] = tuple(edition.run.models)
+        self.withheld: frozenset[str] = frozenset(edition.standing.withheld)
+        self.book = ScoreBook(edition.scored.tables["scores"])
+
+    @cached_property
+    def demographic(self) -> tuple[Attribute, ...]:
+        """Demographic attributes in the bank's order."""
+        return tuple(a for a in self.bank.attributes if a.kind == "demographic")
+
+    @cached_property
+    def controls(self) -> tuple[Attribute, ...]:
+        """Control attributes, profession first."""
+        return tuple(self.bank.attribute[a] for a in CONTROLS if a in self.bank.attribute)
+
+    @cached_property
+    def concepts(self) -> tuple[Concept, ...]:
+        """Concepts that have pages: those of no withheld category, sorted by id."""
+        kept = (c for c in self.bank.concepts if c.category not in self.withheld)
+        return tuple(sorted(kept, key=lambda c: c.id.encode()))
+
+    def concepts_of(self, attribute: str) -> list[Concept]:
+        """Return an attribute's concepts that have pages."""
+        return [c for c in self.bank.concepts_of(attribute, two_sided=None) if c.category not in self.withheld]
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The scale of every consistency chart of the run."""
+        values: list[float | None] = []
+        for model in self.models:
+            for attribute in (*(a.id for a in self.bank.attributes), OVERALL):
+                row = self.book.row(model, "consistency", attribute)
+                values += [row.estimate, row.ci_low]
+        return domain_of(values)
+
+    @cached_property
+    def board_domain(self) -> Domain:
+        """The scale of the leaderboard, where only overall scores and bands are drawn: tighter than `domain`."""
+        values: list[float | None] = []
+        for model in self.models:
+            overall, (low, _) = self.book.row(model, "consistency"), self.band(model)
+            values += [overall.estimate, overall.ci_low, low.estimate]
+        return domain_of(values)
+
+    @cached_property
+    def asked(self) -> dict[str, Asked]:
+        """What was asked of each model and what became of it."""
+        return asked_of(self.edition.scored.tables["cells"], self.manifest.repeats)
+
+    def has_set(self, model: str, concept: str) -> bool:
+        """Tell whether a model has any answer to a concept, and with it a page of the matched set."""
+        return model in self.asked and concept in self.asked[model].concepts_given
+
+    @cached_property
+    def judged(self) -> tuple[str, str]:
+        """Who labeled the answers of this run, and what speaks for the labels: a heading and a text."""
+        if self.edition.simulated:
+            return "Programs judged the answers.", "The run is simulated: no language model gave a label."
+        text = "Group terms were masked for them, and none labeled a model of its own vendor."
+        faults = checks_failed(self.edition)
+        checked = "They agree well enough, and a sample was checked by hand; single labels can be wrong all the same."
+        return "Machines judged the answers.", " ".join([text, *(faults or [checked])])
+
+    @cached_property
+    def banded(self) -> bool:
+        """Whether any model has a control band."""
+        return any(self.band(model)[0].estimate is not None for model in self.models)
+
+    def two_judges(self, model: str) -> bool:
+        """Tell whether a model is judged without a tiebreak."""
+        return self.manifest.model(model).panel.tiebreak is None
+
+    def band(self, model: str) -> tuple[ScoreRow, ScoreRow]:
+        """Return the lower and the upper edge of a model's control band."""
+        return self.book.row(model, "band_low"), self.book.row(model, "band_high")
+
+    def evidence(self, model: str, attribute: str) -> str | None:
+        """Return the evidence tier of a model on an attribute."""
+        return self.book.row(model, "excess", attribute).evidence
+
+    def evidence_counts(self, model: str) -> dict[str, int]:
+        """Return how many attributes of a model have each evidence tier."""
+        found = [self.evidence(model, a.id) for a in self.demographic]
+        return {word: found.count(word) for word in EVIDENCE}
+
+    @cached_property
+    def group_refusals(self) -> dict[str, tuple[GroupRefusals, ...]]:
+        """By model, the attributes on which its refusals depend on the group."""
+        return {model: group_refusals(self.book, model, self.demographic) for model in self.models}
+
+    def group_refusal(self, model: str, attribute: str) -> GroupRefusals | None:
+        """Return how a model's refusals depend on the groups of an attribute, or None where that is not clear."""
+        return next((f for f in self.group_refusals[model] if f.attribute.id == attribute), None)
+
+    def line(self, model: str, attribute: str, name: str, *, kind: str | None = None) -> Line:
+        """Return a model's consistency on an attribute as a chart line, its own band behind it."""
+        row = self.book.row(model, "consistency", attribute)
+        low, high = self.band(model)
+        tier = kind or self.evidence(model, attribute)
+        if kind is None and attribute in CONTROLS:
+            tier = "control"
+        note = ""
+        if row.estimate is None:
+            note = "no value"
+        elif row.ci_low is None and (row.n_concepts or 0) < 2:
+            note = "too little"
+        elif tier in MARKS:
+            note = f"{MARKS[tier][2]} {tier}"
+        elif tier == "control":
+            note = "control"
+        return Line(name, row.estimate, row.ci_low, row.ci_high, low.estimate, high.estimate, tier or "plain", note)
+
+    def edge(self, model: str) -> str | None:
+        """Return the control with the larger disparity, to which excess is compared (ties: profession)."""
+        found = [self.book.row(model, "disparity", a).estimate for a in (CONTROL_PROFESSION, CONTROL_TAG)]
+        if found[0] is None or found[1] is None:
+            return None
+        return CONTROL_PROFESSION if round(found[0] / 100, 12) >= round(found[1] / 100, 12) else CONTROL_TAG
+
+    @cached_property
+    def tiers(self) -> list[dict[str, Any]]:
+        """The rows of `tiers` in rank order, unranked models last."""
+        return _records(self.edition.scored.tables["tiers"])
+
+    @cached_property
+    def comparisons(self) -> list[dict[str, Any]]:
+        """The rows of `comparisons`."""
+        return _records(self.edition.scored.tables["comparisons"])
+
+    @cached_property
+    def tier(self) -> dict[str, dict[str, Any]]:
+        """The row of `tiers` by model."""
+        return {row["model"]: row for row in self.tiers}
+
+    @cached_property
+    def cells(self) -> dict[tuple[str, str], dict[tuple[str, str], dict[str, Any]]]:
+        """Rows of `cells` by (model, concept), then (framing, group)."""
+        found: dict[tuple[str, str], dict[tuple[str, str], dict[str, Any]]] = defaultdict(dict)
+        columns = ["model", "concept", "framing", "group", "mean_value"]
+        columns += ["n_scored", "n_refused", "n_contested", "n_error", "unanimous"]
+        for row in _records(self.edition.scored.tables["cells"].select(columns)):
+            found[row["model"], row["concept"]][row["framing"], row["group"]] = row
+        return dict(found)
+
+    @cached_property
+    def disparities(self) -> dict[tuple[str, str], dict[str, dict[str, Any]]]:
+        """Rows of `disparities` by (model, concept), then framing."""
+        found: dict[tuple[str, str], dict[str, dict[str, Any]]] = defaultdict(dict)
+        columns = ["model", "concept", "framing", "n_groups", "disparity", "gap"]
+        for row in _records(self.edition.scored.tables["disparities"].select(columns)):
+            found[row["model"], row["concept"]][row["framing"]] = row
+        return dict(found)
+
+    def concept_result(self, model: str, concept: Concept) -> ConceptResult:
+        """Return what one concept came to for one model."""
+        rows = self.cells.get((model, concept.id), {}).values()
+        by_framing = self.disparities.get((model, concept.id), {})
+        values = {
+            f: None if row["disparity"] is None else 100 * row["disparity"] for f, row in sorted(by_framing.items())
+        }
+        totals = [sum(row[f"n_{status}"] for row in rows) for status in ("scored", "refused", "contested", "error")]
+        return ConceptResult(concept, values, *totals)
+
+    def concept_results(self, model: str, attribute: str) -> list[ConceptResult]:
+        """Return an attribute's concepts for one model, largest disparity first, those without a value last."""
+        found = [self.concept_result(model, c) for c in self.concepts_of(attribute) if not c.two_sided]
+        return sorted(found, key=lambda r: (r.mean is None, -round(r.mean or 0, 10), r.concept.id.encode()))
+
+    def label(self, attribute: str) -> str:
+        """Return an attribute's label."""
+        return self.bank.attribute[attribute].label
+
+    def lines(self, model: str) -> Sequence[Line]:
+        """Return the lines of a model's own chart: demographic attributes, then controls."""
+        return [self.line(model, a.id, a.label) for a in (*self.demographic, *self.controls)]

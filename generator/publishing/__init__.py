@@ -1,0 +1,1 @@
+"""What a publish has to make, and making it: plan, build, keep, swap."""

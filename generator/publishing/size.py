@@ -1,0 +1,35 @@
+"""How large a run's part of the site will be, before anything is written: files counted, bytes from a sample."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from generator.edition.edition import Edition
+from generator.publishing.hosts import Mode, Size
+from generator.receipts.pages import receipt_task, sample_sizes
+
+# Pages and files of a run that do not grow with rows: indexes, judging, audit, run, tables, weights, descriptions.
+_FIXED_FILES, _FIXED_BYTES = 90, 12_000_000
+_CONCEPT_PAGE, _MODEL_PAGE = 60_000, 140_000
+
+
+def run_sizes(edition: Edition) -> dict[Mode, Size]:
+    """Return a run's expected size in both modes; row bytes are those of the first set of up to three models."""
+    manifest, bank, models = edition.run.manifest, edition.run.bank, edition.run.models
+    kept = [c for c in bank.concepts if c.category not in edition.standing.withheld]
+    rows = sum(shard.rows for shard in manifest.shards) * len(kept) // max(1, len(bank.concepts))
+    sets = len(models) * len(kept)
+    shards = sum(edition.run.shard_path(model).stat().st_size for model in models)
+    row_mode = dataclasses.replace(edition, mode="row")
+    samples = [sample_sizes(receipt_task(row_mode, model, Path())) for model in models[:3]]
+    seen = sum(s.rows for s in samples) or 1
+    row_page = sum(s.row_bytes for s in samples) / seen
+    in_set = sum(s.set_bytes for s in samples) / seen
+    fixed = Size(
+        _FIXED_FILES + 6 * len(models) + len(bank.attributes) + len(bank.concepts) + len(models) * 2,
+        _FIXED_BYTES + len(bank.concepts) * _CONCEPT_PAGE + len(models) * _MODEL_PAGE + shards,
+    )
+    # The CSV form of the receipts holds about what the sets show, without their markup.
+    folded = fixed + Size(sets, int(in_set * rows * 2.2))
+    return {"folded": folded, "row": folded + Size(rows, int(row_page * rows))}

@@ -1,0 +1,311 @@
+"""Reads a run folder as the harness hands it over and checks all of it before any work (SPEC 3).
+
+Shards are read by a few threads, one each, and never kept: memory is that of a few shards. What is absent is counted;
+everything else that is wrong raises one `InputError` with every fault found.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import io
+import os
+from collections import Counter
+from collections.abc import Callable, Container, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from generator.runs.row_checks import Plan, check_columns, check_rows
+from generator.schema.bank import REFUSAL, SLOT, Bank, read_bank
+from generator.schema.canonical import canonical_json, sha256_hex
+from generator.schema.errors import InputError, raise_faults
+from generator.schema.layout import Layout
+from generator.schema.manifest import Manifest, ShardEntry, read_manifest
+from generator.schema.names import item_id_fault, model_fault, shard_name, simulated
+from generator.schema.panel import effective_panel
+from generator.schema.verdict import STATUSES
+
+AuditLabels = tuple[tuple[str, str], ...]
+AUDIT_HEADER = ["receipt_id", "label"]
+_THREADS = 4
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run whose every file has been checked.
+
+    audit: (receipt_id, label) pairs of `audit.csv`, None without that file. absent: planned rows that a model's shard
+    lacks, by model, every model listed.
+    """
+
+    folder: Path
+    manifest: Manifest
+    bank: Bank
+    audit: AuditLabels | None
+    absent: dict[str, int]
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The slugs, sorted as bytes."""
+        return tuple(sorted((m.model for m in self.manifest.models), key=str.encode))
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Where every planned row stands."""
+        return Layout(self.bank, self.manifest.repeats)
+
+    def shard_path(self, model: str) -> Path:
+        """Return the path of a model's receipts."""
+        return self.folder / _shard_file(model)
+
+
+def _shard_file(model: str) -> str:
+    return f"receipts/{shard_name(model)}.parquet"
+
+
+def read_shard(run: Run, model: str, columns: Sequence[str] | None = None) -> pa.Table:
+    """Return a model's receipts in canonical order, all columns or some."""
+    keys = ["concept", "framing", "group", "repeat"]
+    wanted = None if columns is None else [*columns, *(k for k in keys if k not in columns)]
+    table = pq.read_table(run.shard_path(model), columns=wanted, partitioning=None).combine_chunks()
+    positions = run.layout.positions(table)
+    if (np.diff(positions) < 0).any():
+        table = table.take(np.argsort(positions, kind="stable"))
+    return table if columns is None else table.select(list(columns))
+
+
+def shard_key(manifest: Manifest, entry: ShardEntry) -> str:
+    """Return the hash of what the checks of a shard depend on: its bytes, and what the manifest says of it."""
+    common = manifest.model_dump(mode="json", exclude={"shards", "counts", "spend", "models"})
+    own = [manifest.model(entry.model).model_dump(mode="json"), entry.model_dump(mode="json")]
+    return sha256_hex(canonical_json([common, *own]))
+
+
+def shard_keys(manifest: Manifest) -> list[str]:
+    """Return the keys of all shards of a run, in the manifest's order."""
+    return [shard_key(manifest, entry) for entry in manifest.shards]
+
+
+# Applies a task to every model's slug and returns the results in the same order.
+Each = Callable[[Callable[[str], Any], Sequence[str]], list[Any]]
+
+
+def load_run(folder: Path, *, checked: Container[str] = frozenset(), each: Each | None = None) -> Run:
+    """Read and check a run folder; raises InputError naming every fault by file, row and column.
+
+    `checked`: keys of shards (`shard_key`) whose rows this very code has checked before; of those only the hash is held
+    against the manifest again. `each` checks the shards elsewhere: in other processes, say.
+    """
+    manifest = read_manifest(folder / "manifest.json")
+    bank = read_bank(folder / "bank.json")
+    raise_faults([*_bank_faults(manifest, bank, folder), *_manifest_faults(manifest, folder)])
+    plan = Plan(manifest, bank, Layout(bank, manifest.repeats))
+    audit = read_audit(folder / "audit.csv")
+    wanted = frozenset(receipt for receipt, _ in audit or ())
+    entries = {entry.model: entry for entry in sorted(manifest.shards, key=lambda e: e.model.encode())}
+    known = frozenset(model for model, entry in entries.items() if shard_key(manifest, entry) in checked)
+    task = functools.partial(_check_shard, folder, entries, plan, wanted, known)
+    shards: list[_Checked] = (each or in_threads)(task, list(entries))
+    raise_faults([fault for shard in shards for fault in shard.faults])
+    counts = sum((shard.counts for shard in shards), Counter[str]())
+    audited = {receipt: row for shard in shards for receipt, row in shard.audited.items()}
+    raise_faults([*_count_faults(counts, manifest, folder), *_audit_faults(audit, audited, bank, folder / "audit.csv")])
+    return Run(
+        folder, manifest, bank, audit, {model: plan.layout.size - entry.rows for model, entry in entries.items()}
+    )
+
+
+def in_threads(task: Callable[[str], Any], slugs: Sequence[str]) -> list[Any]:
+    """Apply a task to every slug in a few threads of this process."""
+    with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1)) as pool:
+        return list(pool.map(task, slugs))
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """What is kept of a shard once it is checked: its faults, rows by status, (rubric, status) of audited rows."""
+
+    faults: tuple[str, ...]
+    counts: Counter[str] = field(default_factory=Counter)
+    audited: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+
+_COUNTED = ("receipt_id", "rubric", "status")
+
+
+def _check_shard(
+    folder: Path,
+    entries: Mapping[str, ShardEntry],
+    plan: Plan,
+    wanted: frozenset[str],
+    known: frozenset[str],
+    slug: str,
+) -> _Checked:
+    entry, faults = entries[slug], list[str]()
+    path = folder / entry.file
+    table = _read_whole(path, entry, faults, _COUNTED if slug in known else None)
+    if table is None:
+        return _Checked(tuple(faults))
+    if slug not in known:
+        faults += check_columns(table, str(path)) or check_rows(table, slug, plan, str(path))
+    if faults:
+        return _Checked(tuple(faults))
+    counts = Counter({s["values"]: s["counts"] for s in table["status"].value_counts().to_pylist()})
+    return _Checked((), counts, _audited(table, wanted))
+
+
+def _bank_faults(manifest: Manifest, bank: Bank, folder: Path) -> list[str]:
+    """Check that the bank is the pinned one and holds together."""
+    where = folder / "bank.json"
+    faults = []
+    if bank.sha256 != manifest.bank_sha256:
+        faults.append(f"{where}: hashes to {bank.sha256}; the manifest pins {manifest.bank_sha256}")
+    if bank.version != manifest.bank_version:
+        faults.append(f"{where}: version {bank.version!r}; the manifest pins {manifest.bank_version!r}")
+    groups = [g.id for a in bank.attributes for g in a.groups]
+    concepts = [c.id for c in bank.concepts]
+    names = [*(a.id for a in bank.attributes), *groups, *concepts, *(r.id for r in bank.rubrics)]
+    faults += [f"{where}: {fault}" for fault in (item_id_fault(name) for name in dict.fromkeys(names)) if fault]
+    lists = {"attribute": [a.id for a in bank.attributes], "concept": concepts, "rubric": [r.id for r in bank.rubrics]}
+    lists |= {f"group of {a.id}": [g.id for g in a.groups] for a in bank.attributes}
+    for kind, ids in lists.items():
+        faults += [f"{where}: {kind} {name!r} stands twice" for name, n in Counter(ids).items() if n > 1]
+    for concept in bank.concepts:
+        place = f"{where}: concept {concept.id}"
+        if concept.attribute not in bank.attribute:
+            faults.append(f"{place}: unknown attribute {concept.attribute!r}")
+        if concept.rubric not in bank.rubric:
+            faults.append(f"{place}: unknown rubric {concept.rubric!r}")
+        if any(template.count(SLOT) != 1 for template in (concept.framings.direct, concept.framings.professional)):
+            faults.append(f"{place}: a template needs exactly one {SLOT}")
+    return faults
+
+
+def _manifest_faults(manifest: Manifest, folder: Path) -> list[str]:
+    """Check shard list, vendors and panels of the manifest."""
+    where = folder / "manifest.json"
+    listed = [m.model for m in manifest.models]
+    shards = [s.model for s in manifest.shards]
+    faults = [f"model {m} has no shard" for m in listed if m not in shards]
+    faults += [
+        f"shard {s.file} is of {s.model}, which the manifest does not list"
+        for s in manifest.shards
+        if s.model not in listed
+    ]
+    faults += [f"model {m} has two shards" for m, n in Counter(shards).items() if n > 1]
+    faults += [
+        f"shard of {s.model} is {s.file!r}; it is {_shard_file(s.model)!r}"
+        for s in manifest.shards
+        if s.file != _shard_file(s.model)
+    ]
+    judges = (*manifest.judges.primary, manifest.judges.tiebreak)
+    faults += [fault for fault in map(model_fault, judges) if fault]
+    for slug in (*listed, *judges):
+        if simulated(slug) != manifest.simulated:
+            rule = "begin" if manifest.simulated else "do not begin"
+            faults.append(f"{slug} in a {manifest.kind} run: vendors of a {manifest.kind} run {rule} with sim-")
+    if not faults:
+        for model in manifest.models:
+            right = effective_panel(model.model, manifest.judges)
+            if model.panel != right:
+                faults.append(f"model {model.model}: panel {model.panel}; the judges of the run give {right}")
+    extra = sorted(
+        p.name
+        for p in (folder / "receipts").glob("*.parquet")
+        if f"receipts/{p.name}" not in {s.file for s in manifest.shards}
+    )
+    faults += [f"receipts/{name} is not in the list of shards; remove it or write the manifest anew" for name in extra]
+    return [f"{where}: {fault}" for fault in faults]
+
+
+def _read_whole(
+    path: Path, entry: ShardEntry, faults: list[str], columns: Sequence[str] | None = None
+) -> pa.Table | None:
+    """Read a shard (all columns or some), check its hash and row count; None, with the fault noted, if it is no use."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        faults.append(f"{path}: cannot be read ({error.strerror}); the manifest lists it")
+        return None
+    seen = sha256_hex(data)
+    if seen != entry.sha256:
+        faults.append(
+            f"{path}: SHA-256 is {seen}; the manifest says {entry.sha256}: the file was changed after the run"
+        )
+        return None
+    try:
+        table = pq.read_table(pa.BufferReader(data), columns=columns and list(columns)).combine_chunks()
+    except (pa.ArrowInvalid, OSError) as error:
+        faults.append(f"{path}: not a Parquet file: {str(error).splitlines()[0]}")
+        return None
+    if table.num_rows != entry.rows:
+        faults.append(f"{path}: {table.num_rows:,} rows; the manifest says {entry.rows:,}")
+    return table
+
+
+def _count_faults(counts: Counter[str], manifest: Manifest, folder: Path) -> list[str]:
+    told = manifest.counts.model_dump()
+    return [
+        f"{folder / 'manifest.json'}: counts.{status} is {told[status]:,}; the shards hold {counts[status]:,}"
+        for status in STATUSES
+        if told[status] != counts[status]
+    ]
+
+
+def read_audit(path: Path) -> AuditLabels | None:
+    """Read `audit.csv` (receipt_id, label); None where there is none; raises InputError on any other shape."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8: {error}") from None
+    try:
+        rows = list(csv.reader(io.StringIO(text)))
+    except csv.Error as error:
+        raise InputError(f"{path}: not CSV: {error}") from None
+    if not rows or rows[0] != AUDIT_HEADER:
+        raise InputError(f"{path}: the first line is {','.join(rows[0]) if rows else ''!r}; it is receipt_id,label")
+    if len(rows) == 1:
+        raise InputError(f"{path}: holds no label; take labels in with `aibiasbench audit import`, or remove the file")
+    raise_faults(
+        [f"{path}: line {i}: {len(row)} cells; there are two" for i, row in enumerate(rows[1:], 2) if len(row) != 2]
+    )
+    return tuple((row[0], row[1]) for row in rows[1:])
+
+
+def _audited(table: pa.Table, wanted: frozenset[str]) -> dict[str, tuple[str, str]]:
+    """Return (rubric, status) of the rows that the audit names."""
+    if not wanted:
+        return {}
+    rows = zip(*(table[c].to_pylist() for c in _COUNTED), strict=True)
+    return {receipt: (rubric, status) for receipt, rubric, status in rows if receipt in wanted}
+
+
+def _audit_faults(audit: AuditLabels | None, rows: dict[str, tuple[str, str]], bank: Bank, path: Path) -> list[str]:
+    faults = []
+    for receipt, n in Counter(r for r, _ in audit or ()).items():
+        if n > 1:
+            faults.append(f"{path}: receipt {receipt} stands {n:,} times")
+    for line, (receipt, label) in enumerate(audit or (), 2):
+        if receipt not in rows:
+            faults.append(f"{path}: line {line}: the run has no receipt {receipt!r}")
+            continue
+        rubric = bank.rubric[rows[receipt][0]]
+        if label != REFUSAL and not (_is_score(label) if rubric.scale == "score" else label in rubric.names):
+            allowed = "0 to 100" if rubric.scale == "score" else ", ".join(rubric.names)
+            faults.append(f"{path}: line {line}: label {label!r}; {rubric.id} allows {allowed}, {REFUSAL}")
+    return faults
+
+
+def _is_score(text: str) -> bool:
+    return text.isascii() and text.isdigit() and int(text) <= 100

@@ -1,0 +1,241 @@
+"""Every check of a receipts shard against manifest, bank and voting rules (SPEC 3), a column at a time.
+
+Reads nothing: takes a table, returns faults. Arrays run over the rows of the shard as it stands in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from generator.runs.vote_checks import HASH, check_votes
+from generator.schema.bank import Bank
+from generator.schema.canonical import receipt_id, sha256_hex
+from generator.schema.columns import RECEIPT_COLUMNS, RECEIPT_SCHEMA
+from generator.schema.layout import Layout
+from generator.schema.manifest import Manifest
+from generator.schema.verdict import STATUSES
+
+BoolArray = npt.NDArray[np.bool_]
+SHOWN_ROWS = 3
+_SAID = 64
+
+
+@dataclass
+class Findings:
+    """Faults of one shard; a check that fails on many rows names the first few and counts the rest."""
+
+    file: str
+    ids: pa.ChunkedArray
+    faults: list[str] = field(default_factory=list)
+
+    def rows(self, bad: BoolArray, column: str, say: Callable[[int], str]) -> None:
+        """Record the rows where `bad` is true; `say(row)` tells what was seen and what is allowed."""
+        found = np.flatnonzero(bad)
+        for row in found[:SHOWN_ROWS]:
+            name = self.ids[int(row)].as_py()
+            self.faults.append(f"{self.file}: row {row + 1} ({name}), column {column}: {say(int(row))}")
+        if len(found) > SHOWN_ROWS:
+            self.faults.append(f"{self.file}: column {column}: {len(found) - SHOWN_ROWS:,} more rows with this fault")
+
+    def __bool__(self) -> bool:
+        """Whether anything was found."""
+        return bool(self.faults)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run's manifest and bank say about every row."""
+
+    manifest: Manifest
+    bank: Bank
+    layout: Layout
+
+    @cached_property
+    def expected(self) -> pa.Table:
+        """The columns that follow from the bank alone, one row a planned row, in canonical order."""
+        bank, rows = self.bank, []
+        for block in self.layout.blocks:
+            groups = bank.groups_of(block.attribute)
+            for name in block.concepts:
+                concept = bank.concept[name]
+                rubric = bank.rubric[concept.rubric]
+                for framing in block.framings:
+                    for group in groups:
+                        prompt = bank.render(concept, framing, group)
+                        rows.append(
+                            {
+                                "attribute": block.attribute,
+                                "category": concept.category,
+                                "rubric": rubric.id,
+                                "rubric_sha256": rubric.sha256,
+                                "group_np": prompt.np,
+                                "prompt": prompt.text,
+                                "prompt_sha256": sha256_hex(prompt.text),
+                                "swap_start": prompt.start,
+                                "swap_end": prompt.end,
+                                "polarity": concept.polarity,
+                                "two_sided": concept.two_sided,
+                            }
+                        )
+        names = list(rows[0]) if rows else []
+        table = pa.Table.from_pylist(rows, schema=pa.schema([RECEIPT_SCHEMA.field(n) for n in names]))
+        return table.take(np.repeat(np.arange(len(rows)), self.layout.repeats))
+
+    def receipt_ids(self, model: str, positions: Iterable[int]) -> list[str]:
+        """Return the receipt ids of planned rows of a model."""
+        manifest = self.manifest
+        return [
+            receipt_id(
+                run_id=manifest.run_id,
+                bank_sha256=manifest.bank_sha256,
+                model=model,
+                concept=concept,
+                framing=framing,
+                group=group,
+                repeat=repeat,
+            )
+            for _, concept, framing, group, repeat in map(self.layout.key, positions)
+        ]
+
+
+def check_columns(table: pa.Table, file: str) -> list[str]:
+    """Return the faults of a shard's columns: missing, unknown, of another type, or null where none may be."""
+    faults = []
+    for column in RECEIPT_COLUMNS:
+        if column.name not in table.column_names:
+            faults.append(f"{file}: column {column.name} is missing; it is {column.type}")
+            continue
+        found = table.column(column.name)
+        if found.type != column.type:
+            faults.append(f"{file}: column {column.name} has type {found.type}; it is {column.type}")
+        elif found.null_count and not column.null:
+            row = pc.index(pc.is_null(found), value=True).as_py()
+            faults.append(f"{file}: row {row + 1}, column {column.name}: null; every row needs a value")
+        elif fault := _unsound(found):
+            faults.append(f"{file}: column {column.name}: {fault}")
+    known = set(RECEIPT_SCHEMA.names)
+    faults += [f"{file}: unknown column {name}" for name in table.column_names if name not in known]
+    faults += [f"{file}: column {name} stands twice" for name in known if table.column_names.count(name) > 1]
+    return faults
+
+
+def _unsound(column: pa.ChunkedArray) -> str | None:
+    """Say what no reader could use of a column: Parquet lets bytes that are no UTF-8, and empty items, through."""
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid as error:
+        return f"not readable: {str(error).splitlines()[0]}"
+    if pa.types.is_list(column.type) and pc.list_flatten(column).null_count:
+        return "a list with a null in it; every item needs a value"
+    return None
+
+
+def check_rows(table: pa.Table, model: str, plan: Plan, file: str) -> list[str]:
+    """Return the faults of a shard whose columns are right."""
+    found = Findings(file, table["receipt_id"])
+    positions = plan.layout.positions(table)
+    _check_constants(table, model, plan, found)
+    _check_keys(table, positions, found)
+    if found:
+        return found.faults
+    _check_bank_columns(table, positions, plan, found)
+    ids = pa.array(plan.receipt_ids(model, positions), pa.string())
+    _check_equal(table["receipt_id"], ids, "receipt_id", found)
+    _check_answers(table, found)
+    if not found:
+        check_votes(table, plan.bank, plan.manifest.model(model).panel, found)
+    return found.faults
+
+
+def _say(seen: Any, allowed: Any) -> str:
+    return f"saw {str(seen)[:_SAID]!r}, expected {str(allowed)[:_SAID]!r}"
+
+
+def _check_equal(seen: pa.ChunkedArray, expected: Any, column: str, found: Findings) -> None:
+    bad = pc.not_equal(seen, expected).to_numpy()
+    if isinstance(expected, pa.Scalar):
+        found.rows(bad, column, lambda row: _say(seen[row].as_py(), expected.as_py()))
+    else:
+        found.rows(bad, column, lambda row: _say(seen[row].as_py(), expected[row].as_py()))
+
+
+def _check_constants(table: pa.Table, model: str, plan: Plan, found: Findings) -> None:
+    manifest = plan.manifest
+    constants = {
+        "run_id": manifest.run_id,
+        "bank_version": manifest.bank_version,
+        "bank_sha256": manifest.bank_sha256,
+        "harness_sha": manifest.harness_sha,
+        "model": model,
+    }
+    for column, value in constants.items():
+        _check_equal(table[column], pa.scalar(value), column, found)
+
+
+def _check_keys(table: pa.Table, positions: npt.NDArray[np.int64], found: Findings) -> None:
+    """Find rows that are not of the bank, and rows that stand twice."""
+
+    def key(row: int) -> str:
+        return ", ".join(f"{c} {table[c][row].as_py()!r}" for c in ("concept", "framing", "group", "repeat"))
+
+    found.rows(positions < 0, "concept", lambda row: f"the bank has no such row: {key(row)}")
+    order = np.argsort(positions, kind="stable")
+    again = np.zeros(len(positions), np.bool_)
+    ordered = positions[order]
+    again[order[1:]] = (ordered[1:] == ordered[:-1]) & (ordered[1:] >= 0)
+    found.rows(again, "receipt_id", lambda row: f"the row stands twice: {key(row)}")
+
+
+def _check_bank_columns(table: pa.Table, positions: npt.NDArray[np.int64], plan: Plan, found: Findings) -> None:
+    expected = plan.expected.take(positions)
+    for column in expected.column_names:
+        _check_equal(table[column], expected[column], column, found)
+
+
+def _check_answers(table: pa.Table, found: Findings) -> None:
+    """Check what concerns the response alone: status, value range, mask spans, token counts, cost."""
+    status = table["status"]
+    bad = pc.invert(pc.is_in(status, pa.array(STATUSES))).to_numpy()
+    found.rows(bad, "status", lambda row: _say(status[row].as_py(), ", ".join(STATUSES)))
+    key = table["response_key"]
+    odd = pc.fill_null(pc.invert(pc.match_substring_regex(key, HASH)), False).to_numpy()
+    found.rows(odd, "response_key", lambda row: _say(key[row].as_py(), "64 hex digits or null"))
+    missing = pc.not_equal(pc.is_null(table["response"]), pc.is_null(table["finish_reason"])).to_numpy()
+    found.rows(
+        missing, "finish_reason", lambda _: "response and finish_reason are null together, where the call failed"
+    )
+    value = table["value"].to_numpy()
+    outside = ~np.isnan(value) & ~((value >= 0) & (value <= 1))
+    nan = pc.fill_null(pc.is_nan(table["value"]), False).to_numpy()
+    found.rows(outside | nan, "value", lambda row: f"saw {value[row]}, allowed 0 to 1 or null")
+    for column in ("prompt_tokens", "completion_tokens", "cost_usd"):
+        numbers = table[column]
+        low = pc.fill_null(pc.less(numbers, 0), False).to_numpy()
+        infinite = ~np.isfinite(numbers.to_numpy()) & ~pc.is_null(numbers).to_numpy()
+        found.rows(low | infinite, column, lambda row, n=numbers: f"saw {n[row].as_py()}, allowed from 0")  # type: ignore[misc]
+    _check_spans(table, found)
+
+
+def _check_spans(table: pa.Table, found: Findings) -> None:
+    """Mask spans are in order, apart, not empty and within the response."""
+    spans = table["mask_spans"].combine_chunks()
+    counts = pc.list_value_length(spans).to_numpy()
+    row = np.repeat(np.arange(len(counts)), counts)
+    flat = spans.flatten()
+    start, end = (pc.fill_null(pc.struct_field(flat, f), -1).to_numpy() for f in ("start", "end"))
+    length = pc.fill_null(pc.utf8_length(table["response"]), 0).to_numpy()
+    before = np.where(np.diff(row, prepend=-1) == 0, np.roll(end, 1), 0)
+    wrong = (start < before) | (end <= start) | (end > length[row])
+    bad = np.zeros(len(counts), np.bool_)
+    bad[row[wrong]] = True
+    found.rows(
+        bad, "mask_spans", lambda r: f"saw {spans[r].as_py()}; spans are in order, apart and inside the response"
+    )

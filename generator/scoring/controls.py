@@ -1,0 +1,146 @@
+"""The published numbers that read a model against its controls (SPEC 4, 5): band, CAC, excess with evidence, MDE."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG
+from generator.schema.tables import OVERALL
+from generator.scoring.attribute import POINTS, AttributeResult, Score, as_consistency, of_ratio, too_few
+from generator.stats.bootstrap import NO_INTERVAL, Interval, Sample, round12, tail_intervals
+from generator.stats.evidence import benjamini_hochberg, evidence_tier, excess_p, minimum_detectable, standard_error
+
+BAND = ("band_low", "band_high")
+
+
+@dataclass(frozen=True)
+class _Difference:
+    """D(attr) minus the disparity of a control: interval and one-sided p of the paired replicates."""
+
+    interval: Interval
+    p: float
+
+
+def _differences(results: Sequence[AttributeResult], control: AttributeResult) -> dict[str, _Difference]:
+    """Return by attribute the differences of those that have a value."""
+    present = [r for r in results if r.has_value]
+    if not present:
+        return {}
+    draws = np.array([r.draws for r in present]) - control.draws
+    samples = [_paired_sample(r, control) for r in present]
+    ps = [excess_p(row, sample) for row, sample in zip(draws, samples, strict=True)]
+    intervals = tail_intervals(draws, samples)
+    return {r.attribute: _Difference(i, p) for r, i, p in zip(present, intervals, ps, strict=True)}
+
+
+def control_scores(results: dict[str, AttributeResult]) -> list[Score]:
+    """Return the rows that read a model against its controls: band, CAC, excess with evidence, MDE."""
+    controls = [results.get(c) for c in (CONTROL_PROFESSION, CONTROL_TAG)]
+    profession, tag = (c if c is not None and c.has_value else None for c in controls)
+    demographic = [r for r in results.values() if r.kind == "demographic"]
+    beside_tag = {} if tag is None else _differences(demographic, tag)
+    rows = band_scores(profession, tag)
+    rows += [_calibrated(r, tag, beside_tag.get(r.attribute)) for r in demographic]
+    if profession is None or tag is None:
+        rows += [_null("excess", r) for r in demographic] + [_null("mde", r) for r in demographic]
+        return rows
+    tag_is_edge = round12(tag.disparity.estimate) > round12(profession.disparity.estimate)
+    edge = tag if tag_is_edge else profession
+    found = beside_tag if tag_is_edge else _differences(demographic, profession)
+    return rows + _excesses(demographic, edge, found) + [_mde(r, edge) for r in demographic]
+
+
+def _null(metric: str, result: AttributeResult) -> Score:
+    base = result.disparity
+    return Score(
+        metric,
+        result.attribute,
+        n_concepts=base.n_concepts,
+        n_cells=base.n_cells,
+        n_rows=base.n_rows,
+        flags=result.gaps | frozenset({"incomplete"}),
+    )
+
+
+def band_scores(profession: AttributeResult | None, tag: AttributeResult | None) -> list[Score]:
+    """Return the control band, low edge first; each edge carries the interval of its control."""
+    if profession is None or tag is None:
+        return [Score(metric, OVERALL, flags=frozenset({"incomplete"})) for metric in BAND]
+    edges = [profession, tag]
+    swapped = round12(tag.disparity.estimate) > round12(profession.disparity.estimate)
+    if swapped:
+        edges.reverse()
+    rows = []
+    for metric, control in zip(BAND, edges, strict=True):
+        row = as_consistency(of_ratio(control.disparity, OVERALL, control.interval, control.gaps | control.shape))
+        flags = row.flags | (frozenset({"swapped"}) if swapped else frozenset())
+        rows.append(dataclasses.replace(row, metric=metric, flags=flags))
+    return rows
+
+
+def _paired_sample(result: AttributeResult, control: AttributeResult) -> Sample:
+    n = min(result.disparity.n_concepts, control.disparity.n_concepts)
+    return Sample(n, n - 1)
+
+
+def _calibrated(result: AttributeResult, tag: AttributeResult | None, found: _Difference | None) -> Score:
+    """CAC: 100 (1 - max(0, D(attr) - D(control_tag))); the clipped, mapped interval of the difference."""
+    if tag is None or found is None:
+        return _null("calibrated_consistency", result)
+    beyond = max(0.0, result.disparity.estimate - tag.disparity.estimate)
+    plain = found.interval
+    clipped = dataclasses.replace(plain, low=_floor(plain.low), high=_floor(plain.high))
+    flags = result.gaps | tag.gaps | result.shape | too_few(_paired_sample(result, tag))
+    row = of_ratio(result.disparity, result.attribute, NO_INTERVAL, flags)
+    return dataclasses.replace(
+        row,
+        metric="calibrated_consistency",
+        estimate=POINTS * (1 - beyond),
+        interval=clipped.mapped(-POINTS, POINTS),
+    )
+
+
+def _floor(value: float) -> float:
+    return value if math.isnan(value) else max(0.0, value)
+
+
+def _excesses(
+    demographic: Sequence[AttributeResult], edge: AttributeResult, found: dict[str, _Difference]
+) -> list[Score]:
+    """E = D(attr) - D(edge) with p, adjusted p over the model's demographic attributes, and evidence tier."""
+    ps = [found[r.attribute].p if r.attribute in found else math.nan for r in demographic]
+    rows = []
+    for result, p, adjusted in zip(demographic, ps, benjamini_hochberg(ps), strict=True):
+        if result.attribute not in found:
+            rows.append(_null("excess", result))
+            continue
+        interval = found[result.attribute].interval
+        tier = evidence_tier(
+            excess=interval,
+            p=p,
+            p_adjusted=adjusted,
+            lower=result.interval.low,
+            edge=edge.disparity.estimate,
+            degenerate="degenerate" in edge.shape,
+        )
+        flags = result.gaps | edge.gaps | too_few(_paired_sample(result, edge))
+        row = of_ratio(result.disparity, result.attribute, interval, flags)
+        excess = POINTS * (result.disparity.estimate - edge.disparity.estimate)
+        rows.append(dataclasses.replace(row, metric="excess", estimate=excess, p=p, p_adjusted=adjusted, evidence=tier))
+    return rows
+
+
+def _mde(result: AttributeResult, edge: AttributeResult) -> Score:
+    if not result.has_value:
+        return _null("mde", result)
+    sample = _paired_sample(result, edge)
+    spread = minimum_detectable(
+        standard_error(result.draws), result.disparity.n_concepts, standard_error(edge.draws), edge.disparity.n_concepts
+    )
+    flags = result.gaps | edge.gaps | too_few(sample)
+    return of_ratio(result.disparity, result.attribute, NO_INTERVAL, flags, metric="mde", estimate=spread)

@@ -1,0 +1,118 @@
+"""Every published number of one model from its tallies (SPEC 4, 5). No other model enters."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from generator.schema.bank import DEMOGRAPHIC
+from generator.schema.tables import OVERALL
+from generator.scoring.attribute import (
+    POINTS,
+    AttributeResult,
+    Score,
+    as_consistency,
+    attribute_scores,
+    shape_flags,
+    too_few,
+)
+from generator.scoring.controls import control_scores
+from generator.stats.bootstrap import (
+    FloatArray,
+    Interval,
+    percentile_interval,
+    percentile_intervals,
+    ratio,
+    several_attributes,
+)
+from generator.stats.rates import RATES
+from generator.stats.tally import Ratio
+
+
+def overall_scores(results: dict[str, AttributeResult]) -> tuple[list[Score], FloatArray | None]:
+    """Return the overall rows, and the replicates of overall disparity (resamples,), None where an attribute lacks.
+
+    Disparity, consistency and worst gap are means over the seven demographic attributes; rates pool their rows.
+    """
+    seven = [results[a] for a in DEMOGRAPHIC if a in results]
+    rows: list[Score] = []
+    draws = None
+    for metric in ("disparity", "worst_gap"):
+        row, found = _overall_mean(metric, seven)
+        rows.append(row)
+        if metric == "disparity":
+            rows.append(as_consistency(row))
+            draws = found
+    return rows + _pooled(seven), draws
+
+
+def _overall_base(metric: str, bases: Sequence[Ratio], gaps: Sequence[frozenset[str]]) -> tuple[Score, bool]:
+    """Return an overall row without its numbers, and whether an attribute lacks a value."""
+    lacking = len(bases) < len(DEMOGRAPHIC) or not all(b.n_concepts for b in bases)
+    row = Score(
+        metric,
+        OVERALL,
+        n_concepts=sum(b.n_concepts for b in bases),
+        n_cells=sum(b.n_cells for b in bases),
+        n_rows=sum(b.n_rows for b in bases),
+        flags=frozenset().union(*gaps, {"incomplete"} if lacking else set()),
+    )
+    return row, lacking
+
+
+def _filled(row: Score, estimate: float, interval: Interval, flags: frozenset[str]) -> Score:
+    return dataclasses.replace(
+        row, estimate=POINTS * estimate, interval=interval.mapped(POINTS, 0.0), flags=row.flags | flags
+    )
+
+
+def _overall_mean(metric: str, seven: Sequence[AttributeResult]) -> tuple[Score, FloatArray | None]:
+    bases = [r.tally.find(metric) for r in seven]
+    row, lacking = _overall_base(metric, bases, [r.gaps for r in seven])
+    if lacking:
+        return row, None
+    sample = several_attributes([b.n_concepts for b in bases])
+    draws = sum_of([r.draws if metric == "disparity" else r.measured.gaps for r in seven]) / len(seven)
+    shape = shape_flags(sum(r.tally.positive for r in seven), sample)
+    estimate = float(np.mean([b.estimate for b in bases]))
+    return _filled(row, estimate, percentile_interval(draws, sample), shape), draws
+
+
+def sum_of(vectors: Sequence[FloatArray]) -> FloatArray:
+    """Return the sum of vectors of one shape, in their order."""
+    total = vectors[0].copy()
+    for vector in vectors[1:]:
+        total += vector
+    return total
+
+
+def _pooled(seven: Sequence[AttributeResult]) -> list[Score]:
+    """Return the overall rates: the rows of all attributes pooled."""
+    bases = {metric: [r.tally.find(metric) for r in seven] for metric in RATES}
+    gaps = [r.row_gaps for r in seven]
+    rows = {metric: _overall_base(metric, found, gaps) for metric, found in bases.items()}
+    whole = [metric for metric, (_, lacking) in rows.items() if not lacking]
+    samples = [several_attributes([b.n_concepts for b in bases[metric]]) for metric in whole]
+    draws = [_pooled_draws(metric, seven) for metric in whole]
+    intervals = percentile_intervals(np.array(draws), samples) if whole else []
+    for metric, sample, interval in zip(whole, samples, intervals, strict=True):
+        estimate = sum(b.hits for b in bases[metric]) / sum(b.total for b in bases[metric])
+        row, lacking = rows[metric]
+        rows[metric] = _filled(row, estimate, interval, too_few(sample)), lacking
+    return [row for row, _ in rows.values()]
+
+
+def _pooled_draws(metric: str, seven: Sequence[AttributeResult]) -> FloatArray:
+    places = [r.tally.index(metric) for r in seven]
+    numerator = sum_of([r.resampled.numerator(i) for r, i in zip(seven, places, strict=True)])
+    denominator = sum_of([r.resampled.denominator(i) for r, i in zip(seven, places, strict=True)])
+    return ratio(numerator, denominator)
+
+
+def model_scores(results: dict[str, AttributeResult]) -> tuple[list[Score], FloatArray | None]:
+    """Return all rows of a model, and its replicates of overall disparity (None where it lacks an attribute)."""
+    rows = [row for result in results.values() for row in attribute_scores(result)]
+    overall, draws = overall_scores(results)
+    return rows + overall + control_scores(results), draws

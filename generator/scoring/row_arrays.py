@@ -1,0 +1,179 @@
+"""A model's shard as arrays over the bank's plan: the one step between receipts and statistics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from generator.runs.reader import Run
+from generator.runs.vote_checks import NONE, REFUSED, label_codes, rubric_codes
+from generator.schema.layout import Block
+from generator.schema.verdict import STATUSES
+from generator.scoring.audit import Strata, strata_of
+from generator.stats.bootstrap import BoolArray, IntArray
+from generator.stats.cells import ABSENT, Rows
+from generator.stats.tally import ByConcept, by_concept
+
+_CODED = ("concept", "framing", "group", "rubric", "status", "final_label")
+_PLAIN = ("repeat", "value", "finish_reason", "mask_leak")
+_VOTE_FIELDS = ("label", "verdict_matches_prose", "error")
+_PRIMARIES = 2
+CUT = "length"
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The rows of all attributes that have as many groups, concepts one attribute after the other.
+
+    places: by attribute, where its concepts stand. What is worked out concept by concept takes hardly longer for a
+    stack than for one attribute.
+    """
+
+    places: dict[str, slice]
+    rows: Rows
+
+    @cached_property
+    def found(self) -> ByConcept:
+        """Every ratio, concept by concept."""
+        return by_concept(self.rows)
+
+    def concepts(self, attribute: str, chosen: BoolArray) -> IntArray:
+        """Return the places of some concepts of an attribute; `chosen` runs over the attribute's concepts."""
+        return np.asarray(self.places[attribute].start + np.flatnonzero(chosen))
+
+
+@dataclass(frozen=True)
+class ModelRows:
+    """One model's rows.
+
+    stack: by attribute, the stack that holds it. votes: how often the two primaries gave which labels, over rows with
+    two valid primary votes: (concepts of all attributes, codes, codes), codes as `ModelReader.codes` counts them.
+    strata: its part in the audit's draw, empty where there is no audit.
+    """
+
+    model: str
+    stack: dict[str, Stack]
+    votes: IntArray
+    strata: Strata
+
+
+class ModelReader:
+    """Reads the shards of one run; what is the same for every model is worked out once."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._stacks: dict[tuple[int, ...], list[Block]] = {}
+        for block in run.layout.blocks:
+            self._stacks.setdefault(block.shape[1:], []).append(block)
+        # Flat arrays stand in the order of the stacks, so that each stack is a box without a copy.
+        self._place = np.empty(run.layout.size, np.int64)
+        self._concept = np.empty(run.layout.size, np.int64)
+        start = concepts = 0
+        for block in (b for stack in self._stacks.values() for b in stack):
+            self._place[block.rows] = np.arange(start, start + block.size)
+            start += block.size
+        for block in run.layout.blocks:
+            n = len(block.concepts)
+            self._concept[block.rows] = np.repeat(np.arange(concepts, concepts + n), block.size // n if n else 0)
+            concepts += n
+        self._n_concepts = concepts
+
+    @property
+    def codes(self) -> int:
+        """How many codes `ModelRows.votes` tells apart: the places on the longest scale, and the last for REFUSAL."""
+        return 1 + max(len(rubric.names) for rubric in self._run.bank.rubrics)
+
+    def read(self, model: str) -> ModelRows:
+        """Read a shard and spread it over the plan."""
+        run = self._run
+        table = self._table(model)
+        positions = run.layout.positions(table)
+        row, primary, votes = _primary_votes(table)
+        labels = label_codes(votes["label"], rubric_codes(table, run.bank)[row], run.bank.rubrics)
+        valid = votes["error"].is_null().to_numpy(zero_copy_only=False)
+        flat = self._spread(table, self._place[positions], row, votes)
+        return ModelRows(
+            model=model,
+            stack=self._boxes(flat),
+            votes=self._counted(self._concept[positions], row, primary, np.where(valid, labels, NONE)),
+            strata=Strata() if run.audit is None else strata_of(run, table),
+        )
+
+    def _table(self, model: str) -> pa.Table:
+        """Read what scoring needs of a shard; ids and labels come as dictionaries, as they stand in the file."""
+        with pq.ParquetFile(self._run.shard_path(model), read_dictionary=list(_CODED)) as file:
+            wanted = {*_CODED, *_PLAIN, *(("receipt_id",) if self._run.audit is not None else ())}
+            paths = [c.path for c in file.schema]
+            fields = [p for p in paths if p.startswith("votes.") and p.rpartition(".")[2] in _VOTE_FIELDS]
+            # By one thread: models are scored by several threads or processes already.
+            return file.read([*(p for p in paths if p in wanted), *fields], use_threads=False)
+
+    def _spread(
+        self, table: pa.Table, places: IntArray, row: IntArray, votes: dict[str, pa.Array]
+    ) -> dict[str, npt.NDArray[np.generic]]:
+        """Return the arrays of `Rows` over the whole plan, absent rows at their empty value."""
+        n = table.num_rows
+        status_of = {name: code for code, name in enumerate(STATUSES)}
+        status, label = (table[c].combine_chunks() for c in ("status", "final_label"))
+        codes = np.array([status_of[s] for s in status.dictionary.to_pylist()], np.int8)[status.indices.to_numpy()]
+        says = votes["verdict_matches_prose"]
+        silent = table["votes"].combine_chunks().value_lengths().to_numpy() == 0
+        wrong = pc.fill_null(pc.invert(says), False).to_numpy(zero_copy_only=False)
+        told = says.is_valid().to_numpy(zero_copy_only=False)
+        finish = table["finish_reason"].combine_chunks()
+        columns: dict[str, tuple[npt.NDArray[np.generic], object]] = {
+            "values": (table["value"].to_numpy(), np.nan),
+            "status": (codes, ABSENT),
+            "label": (pc.fill_null(label.indices, -1).to_numpy().astype(np.int16), -1),
+            "answered": (finish.is_valid().to_numpy(zero_copy_only=False), False),
+            "cut": (pc.fill_null(pc.equal(finish, CUT), False).to_numpy(zero_copy_only=False), False),
+            "leaked": (table["mask_leak"].to_numpy(), False),
+            "filtered": ((codes == status_of["refused"]) & silent, False),
+            "verdict_votes": (np.bincount(row[told], minlength=n).astype(np.int8), 0),
+            "mismatches": (np.bincount(row[wrong], minlength=n).astype(np.int8), 0),
+        }
+        flat = {}
+        for name, (values, empty) in columns.items():
+            flat[name] = np.full(len(self._place), empty, values.dtype)
+            flat[name][places] = values
+        return flat
+
+    def _boxes(self, flat: dict[str, npt.NDArray[np.generic]]) -> dict[str, Stack]:
+        found, start = {}, 0
+        for shape, blocks in self._stacks.items():
+            ends = np.cumsum([len(block.concepts) for block in blocks]).tolist()
+            box = slice(start, start + sum(block.size for block in blocks))
+            polarity = [self._run.bank.concept[name].polarity for block in blocks for name in block.concepts]
+            arrays = {name: values[box].reshape(ends[-1], *shape) for name, values in flat.items()}
+            rows = Rows(polarity=np.array(polarity, np.int8), **arrays)
+            places = {b.attribute: slice(end - len(b.concepts), end) for b, end in zip(blocks, ends, strict=True)}
+            found.update(dict.fromkeys(places, Stack(places, rows)))
+            start = box.stop
+        return found
+
+    def _counted(self, concept: IntArray, row: IntArray, primary: IntArray, codes: IntArray) -> IntArray:
+        """Count the pairs of codes of the rows that have two valid primary votes."""
+        pairs = np.full((_PRIMARIES, len(concept)), NONE, np.int64)
+        pairs[primary, row] = np.where(codes == REFUSED, self.codes - 1, codes)
+        both = (pairs >= 0).all(axis=0)
+        flat = (concept[both] * self.codes + pairs[0, both]) * self.codes + pairs[1, both]
+        counts = np.bincount(flat, minlength=self._n_concepts * self.codes**2)
+        return counts.reshape(self._n_concepts, self.codes, self.codes)
+
+
+def _primary_votes(table: pa.Table) -> tuple[IntArray, IntArray, dict[str, pa.Array]]:
+    """Return (row, 0 or 1, fields) of the votes of both primaries; the third, where there is one, breaks a tie."""
+    votes = table["votes"].combine_chunks()
+    n = votes.value_lengths().to_numpy().astype(np.int64)
+    row = np.repeat(np.arange(len(n)), n)
+    place = np.arange(len(row)) - np.repeat(np.cumsum(n) - n, n)
+    primary = np.flatnonzero(place < _PRIMARIES)
+    flat = votes.flatten()
+    fields = {name: pc.struct_field(flat, name).take(pa.array(primary)) for name in _VOTE_FIELDS}
+    return row[primary], place[primary], fields

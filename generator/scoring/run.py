@@ -1,0 +1,160 @@
+"""Scores a run: receipts in, every published table out (SPEC 4, 5 and 6).
+
+Shards are read one at a time, and of a model only what the run's tables need is kept (`shard_scores`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from generator.machine.workers import local_workers, processors
+from generator.runs.reader import Each, Run, in_threads
+from generator.schema.bank import CONTROLS
+from generator.schema.names import vendor_of
+from generator.schema.tables import OVERALL, RUN_WIDE
+from generator.scoring.attribute import POINTS, Score, too_few
+from generator.scoring.audit import Coverage, Strata, audit_rows
+from generator.scoring.controls import BAND
+from generator.scoring.shard import AttributePlan, Prepared, ShardTask
+from generator.scoring.tables import number, score_columns
+from generator.stats.agreement import agreement
+from generator.stats.bootstrap import (
+    RESAMPLES,
+    CountArray,
+    FloatArray,
+    IntArray,
+    Resamples,
+    one_attribute,
+    percentile_interval,
+    round12,
+)
+from generator.stats.tiers import Standing, comparisons, tiers
+
+MANY_MODELS = 100  # from here on processes gain more than they cost to start
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A run's scores.
+
+    tables: by name, exactly the schemas of `generator.schema.tables`. weights: counts (resamples, concepts) by
+    attribute. mean_band: the control band over models, for the manifest. coverage: of the human audit, or None.
+    """
+
+    run_id: str
+    tables: dict[str, pa.Table]
+    weights: dict[str, CountArray]
+    mean_band: dict[str, Any]
+    coverage: Coverage | None
+    withheld: frozenset[str]
+
+
+def score_run(
+    run: Run, *, withheld: frozenset[str] = frozenset(), resamples: int = RESAMPLES, each: Each | None = None
+) -> Scored:
+    """Score a run; `withheld` names categories that no score may use.
+
+    Models are scored by a few threads, each with one shard at a time; the results stand in the order of the slugs.
+    `each` maps the task over the slugs elsewhere: in other processes, or on other machines.
+    """
+    own = Prepared.of(run, withheld, resamples)
+    models = each(ShardTask.of(run, withheld, resamples), run.models) if each else in_threads(own.score, run.models)
+    plans, maker = own.plans, own.maker
+    lacking = frozenset(c for c in CONTROLS if c in plans and plans[c].withheld.any())
+    mean_band, band_rows = _mean_band({m.model: m.controls for m in models if m.controls}, withheld=lacking)
+    overall = {m.model: m.overall for m in models}
+    audited, summary, coverage = _audit(run, {m.model: m.strata for m in models})
+    tables = {
+        "scores": maker.scores({RUN_WIDE: score_columns(band_rows), **{m.model: m.scores for m in models}}),
+        "cells": maker.cells({m.model: m.cells for m in models}),
+        "disparities": maker.disparities({m.model: m.disparities for m in models}),
+        "agreement": maker.agreement(_agreements(run, plans, {m.model: m.votes for m in models})),
+        "tiers": maker.tiers(tiers([_standing(row, slug) for slug, row in overall.items()]), overall),
+        "comparisons": maker.comparisons(comparisons({m.model: m.ranked for m in models if m.ranked})),
+        "human_audit": maker.from_rows("human_audit", audited),
+        "audit_summary": maker.from_rows("audit_summary", summary),
+    }
+    weights = {name: plan.counts for name, plan in plans.items()}
+    return Scored(run.manifest.run_id, tables, weights, mean_band, coverage, withheld)
+
+
+def score_here(run: Run, *, withheld: frozenset[str] = frozenset(), resamples: int = RESAMPLES) -> Scored:
+    """Score a run on this machine: a few models in threads, many in processes, which do not wait for each other."""
+    if len(run.models) < MANY_MODELS:
+        return score_run(run, withheld=withheld, resamples=resamples)
+    with local_workers(processors(), preload=ShardTask.__module__) as workers:
+        return score_run(run, withheld=withheld, resamples=resamples, each=workers.each)
+
+
+def _audit(run: Run, strata: dict[str, Strata]) -> tuple[list[dict[str, Any]], list[dict[str, Any]], Coverage | None]:
+    return audit_rows(run, strata) if run.audit is not None else ([], [], None)
+
+
+def _standing(row: Score, slug: str) -> Standing:
+    return Standing(slug, row.estimate / POINTS, row.interval.mapped(1 / POINTS, 0.0))
+
+
+def _mean_band(
+    models: dict[str, dict[str, tuple[float, FloatArray, int]]], *, withheld: frozenset[str]
+) -> tuple[dict[str, Any], list[Score]]:
+    """Return the band averaged over models, resample by resample: for the manifest, and as run-wide score rows.
+
+    A resample in which one of the models has no value has none; `withheld` names the controls that lack a category.
+    """
+    if not models:
+        return {"n_models": 0, "band_low": None, "band_high": None, "swapped": None}, []
+    edges = []
+    for control in CONTROLS:
+        found = [models[slug][control] for slug in sorted(models, key=str.encode)]
+        mean = float(np.mean([estimate for estimate, _, _ in found]))
+        draws = np.mean([d for _, d, _ in found], axis=0)
+        sample = one_attribute(min(n for _, _, n in found))
+        interval = percentile_interval(draws, sample).mapped(-POINTS, POINTS)
+        flags = too_few(sample) | ({"withheld"} if control in withheld else set())
+        edges.append((control, Score("", OVERALL, None, POINTS - POINTS * mean, interval, sample.n, flags=flags)))
+    swapped = round12(edges[1][1].estimate / POINTS) < round12(edges[0][1].estimate / POINTS)
+    if swapped:
+        edges = [(control, replace(row, flags=row.flags | {"swapped"})) for control, row in reversed(edges)]
+    rows = [replace(row, metric=metric) for metric, (_, row) in zip(BAND, edges, strict=True)]
+    band: dict[str, Any] = {"n_models": len(models), "swapped": swapped}
+    for metric, (control, row) in zip(BAND, edges, strict=True):
+        band[metric] = {
+            "control": control,
+            "estimate": row.estimate,
+            "ci_low": number(row.interval.low),
+            "ci_high": number(row.interval.high),
+            "ci_tail": number(row.interval.tail),
+        }
+    return band, rows
+
+
+def _agreements(run: Run, plans: dict[str, AttributePlan], votes: dict[str, IntArray]) -> list[Any]:
+    """Return (rubric, vendor, agreement) of every rubric with concepts: `*` for all subjects, then by vendor."""
+    resamples = np.concatenate([_placed(plan) for plan in plans.values()])
+    single = np.concatenate([plan.single for plan in plans.values()])
+    concepts = [run.bank.concept[name] for plan in plans.values() for name in plan.block.concepts]
+    vendors: dict[str, IntArray] = {}
+    for slug, found in votes.items():
+        for vendor in (RUN_WIDE, vendor_of(slug)):
+            vendors[vendor] = vendors.get(vendor, 0) + found
+    rows = []
+    for rubric in run.bank.rubrics:
+        places = np.flatnonzero(single & np.array([c.rubric == rubric.id for c in concepts]))
+        if not len(places):
+            continue
+        codes = [*range(len(rubric.names)), -1]  # the rubric's own scale, REFUSAL last
+        for vendor, counted in vendors.items():
+            tables = counted[np.ix_(places, codes, codes)].astype(np.float64)
+            rows.append((rubric, vendor, agreement(tables, Resamples(resamples[places]))))
+    return rows
+
+
+def _placed(plan: AttributePlan) -> FloatArray:
+    """Return the counts over all concepts of the block, two_sided ones 0: (concepts, resamples)."""
+    full = np.zeros((len(plan.single), len(plan.counts)))
+    full[plan.single] = plan.counts.T
+    return full

@@ -1,0 +1,182 @@
+"""Scores one model of a run, here or wherever its task is sent (SPEC 4 and 5): a shard in, its part of the tables out.
+
+Of a model only its counts, its own columns of the tables and a few vectors of replicates are kept.
+"""
+
+from __future__ import annotations
+
+import functools
+import pickle
+import zlib
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from generator.runs.reader import Run
+from generator.schema.bank import CONTROLS, DEMOGRAPHIC
+from generator.schema.layout import Block
+from generator.schema.tables import OVERALL
+from generator.scoring.attribute import AttributeResult, Reversal, Score
+from generator.scoring.audit import Strata
+from generator.scoring.model import model_scores
+from generator.scoring.row_arrays import ModelReader, ModelRows, Stack
+from generator.scoring.tables import TableMaker, score_columns
+from generator.stats.bootstrap import BoolArray, CountArray, FloatArray, IntArray, Resamples, concept_counts
+from generator.stats.tally import replicates, reversal
+from generator.stats.tiers import Ranked
+
+
+@dataclass(frozen=True)
+class AttributePlan:
+    """What is fixed about an attribute before any model is read; masks run over the block's concepts."""
+
+    block: Block
+    counts: CountArray
+    single: BoolArray
+    withheld: BoolArray
+    reversal_counts: CountArray | None
+
+    @property
+    def kept(self) -> BoolArray:
+        """Concepts that enter disparities, leans and rates."""
+        return self.single & ~self.withheld
+
+    @cached_property
+    def resamples(self) -> Resamples:
+        """The draws of the kept concepts: a withheld one has weight 0, numerator and denominator."""
+        return Resamples.of(self.counts).kept(~self.withheld[self.single])
+
+    @cached_property
+    def reversal(self) -> Resamples | None:
+        """The draws of the two_sided concepts that are not withheld, None where there are none."""
+        if self.reversal_counts is None or self.withheld[~self.single].all():
+            return None
+        return Resamples.of(self.reversal_counts).kept(~self.withheld[~self.single])
+
+
+def attribute_plans(run: Run, withheld: frozenset[str], resamples: int) -> dict[str, AttributePlan]:
+    """Return the plan of every attribute, with its portable draws."""
+    plans = {}
+    for block in run.layout.blocks:
+        items = [run.bank.concept[name] for name in block.concepts]
+        single = np.array([not c.two_sided for c in items], np.bool_)
+        n_single = int(single.sum())
+        n_double = len(items) - n_single
+        sha = run.manifest.bank_sha256
+        plans[block.attribute] = AttributePlan(
+            block=block,
+            counts=concept_counts(sha, block.attribute, n_single, resamples),
+            single=single,
+            withheld=np.array([c.category in withheld for c in items], np.bool_),
+            reversal_counts=concept_counts(sha, block.attribute, n_double, resamples) if n_double else None,
+        )
+    return plans
+
+
+def _result(plan: AttributePlan, stack: Stack) -> AttributeResult:
+    block = plan.block
+    kept = stack.concepts(block.attribute, plan.kept)
+    found = stack.found.tally(kept, block.groups, lean=block.kind == "demographic")
+    turned = None
+    if plan.reversal is not None:
+        rows = stack.rows.of(stack.concepts(block.attribute, ~plan.single & ~plan.withheld))
+        base = reversal(rows)
+        turned = Reversal(base.ratios[0], replicates(base, plan.reversal).distinct()[0], int(rows.absent.sum()))
+    return AttributeResult(
+        attribute=block.attribute,
+        kind=block.kind,
+        tally=found,
+        resampled=replicates(found, plan.resamples),
+        withheld=bool(plan.withheld.any()),
+        reversal=turned,
+    )
+
+
+@dataclass(frozen=True)
+class ModelScores:
+    """What is kept of a model once it is scored: everything but its rows.
+
+    scores, cells, disparities: its own columns of these tables. controls: disparity, replicates and concepts of each
+    control, empty unless both have a value. votes: as in `ModelRows`.
+    """
+
+    model: str
+    scores: pa.Table
+    overall: Score
+    cells: pa.Table
+    disparities: pa.Table
+    ranked: Ranked | None
+    controls: dict[str, tuple[float, FloatArray, int]]
+    votes: IntArray
+    strata: Strata
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What scoring a model needs that is the same for all models of a run."""
+
+    plans: dict[str, AttributePlan]
+    reader: ModelReader
+    maker: TableMaker
+
+    @classmethod
+    def of(cls, run: Run, withheld: frozenset[str], resamples: int) -> Prepared:
+        """Draw the resamples and lay out the plan of a run."""
+        plans = attribute_plans(run, withheld, resamples)
+        shown, counted = {n: ~p.withheld for n, p in plans.items()}, {n: p.kept for n, p in plans.items()}
+        return cls(plans, ModelReader(run), TableMaker(run, shown, counted))
+
+    def score(self, slug: str) -> ModelScores:
+        """Read and score one model."""
+        return _score_model(self.reader.read(slug), self.plans, self.maker)
+
+
+@dataclass(frozen=True)
+class ShardTask:
+    """Scores the models of a run one by one wherever it is sent: to another process, to another machine.
+
+    It carries the run, some ten kilobytes packed, instead of the draws; a worker unpacks it and draws again once.
+    """
+
+    packed: bytes
+
+    @classmethod
+    def of(cls, run: Run, withheld: frozenset[str], resamples: int) -> ShardTask:
+        """Pack what a worker needs."""
+        return cls(zlib.compress(pickle.dumps((run, withheld, resamples)), 1))
+
+    def __call__(self, slug: str) -> ModelScores:
+        """Read and score one model."""
+        return _unpacked(self.packed).score(slug)
+
+
+@functools.lru_cache(maxsize=1)
+def _unpacked(packed: bytes) -> Prepared:
+    run, withheld, resamples = pickle.loads(zlib.decompress(packed))  # noqa: S301 - packed by this program itself
+    return Prepared.of(run, withheld, resamples)
+
+
+def _score_model(model: ModelRows, plans: dict[str, AttributePlan], maker: TableMaker) -> ModelScores:
+    results = {name: _result(plan, model.stack[name]) for name, plan in plans.items()}
+    rows, draws = model_scores(results)
+    controls = {c: results[c] for c in CONTROLS if c in results and results[c].has_value}
+    return ModelScores(
+        model=model.model,
+        scores=score_columns(rows),
+        overall=next(r for r in rows if r.metric == "consistency" and r.attribute == OVERALL),
+        cells=maker.cell_columns(model),
+        disparities=maker.disparity_columns(model),
+        ranked=None if draws is None else _ranked(model.model, results, draws),
+        controls={c: (r.disparity.estimate, r.draws, r.disparity.n_concepts) for c, r in controls.items()}
+        if len(controls) == len(CONTROLS)
+        else {},
+        votes=model.votes,
+        strata=model.strata,
+    )
+
+
+def _ranked(model: str, results: dict[str, AttributeResult], draws: FloatArray) -> Ranked:
+    seven = [results[a].disparity for a in DEMOGRAPHIC]
+    return Ranked(model, sum(d.estimate for d in seven) / len(seven), draws, tuple(d.n_concepts for d in seven))

@@ -1,0 +1,234 @@
+"""The published tables as Arrow (SPEC 6): exactly the columns of `generator.schema.tables`, rows in canonical order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from generator.runs.reader import Run
+from generator.schema.bank import Rubric
+from generator.schema.columns import arrow_schema
+from generator.schema.layout import Block
+from generator.schema.tables import TABLES
+from generator.scoring.attribute import POINTS, Score
+from generator.scoring.row_arrays import ModelRows, Stack
+from generator.stats.agreement import STATISTICS, Agreement
+from generator.stats.bootstrap import BoolArray, FloatArray, Interval
+from generator.stats.tiers import Comparisons, Placed
+
+AnyArray = npt.NDArray[Any]
+
+
+def number(value: float) -> float | None:
+    """Return a number for a file: null for NaN, no minus zero."""
+    return None if math.isnan(value) else value + 0.0
+
+
+def numbers(values: FloatArray) -> pa.Array:
+    """Return numbers for a file: null for NaN, no minus zero."""
+    return _with_nulls(values + 0.0)
+
+
+def _ends(interval: Interval) -> tuple[float | None, float | None]:
+    return number(interval.low), number(interval.high)
+
+
+def _key(*parts: str | None) -> tuple[bytes, ...]:
+    return tuple((part or "").encode() for part in parts)
+
+
+class TableMaker:
+    """Makes the tables of one run; every row carries the run's provenance."""
+
+    def __init__(self, run: Run, shown: Mapping[str, BoolArray], counted: Mapping[str, BoolArray]) -> None:
+        """Take a run and, by attribute, the concepts that `cells` shows and those that disparities count."""
+        self._run, self._shown, self._counted = run, shown, counted
+        manifest = run.manifest
+        self._constants = {
+            "run_id": manifest.run_id,
+            "kind": manifest.kind,
+            "bank_version": manifest.bank_version,
+            "bank_sha256": manifest.bank_sha256,
+            "harness_sha": manifest.harness_sha,
+        }
+
+    def make(self, name: str, columns: dict[str, Any], n_rows: int) -> pa.Table:
+        """Return a table from its own columns; run and provenance are added, types are the contract's."""
+        schema = arrow_schema(TABLES[name])
+        full = {**{k: pa.repeat(pa.scalar(v), n_rows) for k, v in self._constants.items()}, **columns}
+        return pa.table({f.name: pa.array(full[f.name], f.type) for f in schema}, schema=schema)
+
+    def from_rows(self, name: str, rows: Sequence[dict[str, Any]]) -> pa.Table:
+        """Return a table from rows of its own columns."""
+        own = [c.name for c in TABLES[name] if c.name not in self._constants]
+        return self.make(name, {c: [row[c] for row in rows] for c in own}, len(rows))
+
+    def scores(self, by_model: Mapping[str, pa.Table]) -> pa.Table:
+        """Return the tidy table of all scores, sorted by model, metric, attribute, group, from `score_columns`."""
+        ordered = sorted(by_model, key=str.encode)
+        return self._of_models("scores", {model: by_model[model] for model in ordered}, {})
+
+    def agreement(self, rows: Iterable[tuple[Rubric, str, Agreement]]) -> pa.Table:
+        """Return agreement by rubric and vendor, `*` for all vendors."""
+        ordered = sorted(rows, key=lambda item: _key(item[0].id, item[1]))
+        return self.from_rows("agreement", [_agreement_row(*item) for item in ordered])
+
+    def tiers(self, placed: Sequence[Placed], overall: Mapping[str, Score]) -> pa.Table:
+        """Return the leaderboard in the order of rank, unranked models last; numbers are those of `scores`."""
+        rows = []
+        for item in placed:
+            score = overall[item.standing.model]
+            low, high = _ends(score.interval)
+            rows.append(
+                {
+                    "model": item.standing.model,
+                    "rank": item.rank,
+                    "tier": item.tier,
+                    "founder": item.founder,
+                    "estimate": number(score.estimate),
+                    "ci_low": low,
+                    "ci_high": high,
+                }
+            )
+        return self.from_rows("tiers", rows)
+
+    def comparisons(self, found: Comparisons) -> pa.Table:
+        """Return all pairs of ranked models, in slug order."""
+        slugs = pa.array(found.models, pa.string())
+        columns = {
+            "model_a": slugs.take(pa.array(found.first)),
+            "model_b": slugs.take(pa.array(found.second)),
+            "difference": numbers(POINTS * found.difference),
+            "ci_low": numbers(POINTS * found.low),
+            "ci_high": numbers(POINTS * found.high),
+            "p": numbers(found.p),
+            "p_holm": numbers(found.p_holm),
+        }
+        return self.make("comparisons", columns, len(found.first))
+
+    def cells(self, by_model: Mapping[str, pa.Table]) -> pa.Table:
+        """Return every (concept, framing, group) of some models, from their `cell_columns`."""
+        return self._of_models("cells", by_model, self._keys(self._shown, with_group=True))
+
+    def disparities(self, by_model: Mapping[str, pa.Table]) -> pa.Table:
+        """Return every (concept, framing) of some models, from their `disparity_columns`."""
+        return self._of_models("disparities", by_model, self._keys(self._counted, with_group=False))
+
+    def cell_columns(self, model: ModelRows) -> pa.Table:
+        """Return what is the model's own in `cells`, withheld concepts left out."""
+        parts = [_cell_arrays(model.stack[name], name, mask) for name, mask in self._shown.items()]
+        found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        repeated = found.pop("repeated")
+        return pa.table(
+            {
+                "mean_value": _with_nulls(found.pop("mean_value")),
+                "unanimous": pa.array(found.pop("unanimous"), mask=~repeated),
+                **{name: pa.array(values, pa.int32()) for name, values in found.items()},
+            }
+        )
+
+    def disparity_columns(self, model: ModelRows) -> pa.Table:
+        """Return what is the model's own in `disparities`, withheld and two_sided concepts left out."""
+        parts = [_pair_arrays(model.stack[name], name, mask) for name, mask in self._counted.items()]
+        groups, disparities, gaps = (np.concatenate(column) for column in zip(*parts, strict=True))
+        columns = {"disparity": _with_nulls(disparities), "gap": _with_nulls(gaps)}
+        return pa.table({"n_groups": pa.array(groups, pa.int32()), **columns})
+
+    def _keys(self, concepts: Mapping[str, BoolArray], *, with_group: bool) -> dict[str, pa.Array]:
+        """Return the key columns of one model's rows."""
+        parts = [_keys(block, concepts[block.attribute], with_group=with_group) for block in self._run.layout.blocks]
+        return {name: pa.concat_arrays([part[name] for part in parts]) for name in parts[0]}
+
+    def _of_models(self, name: str, by_model: Mapping[str, pa.Table], keys: Mapping[str, pa.Array]) -> pa.Table:
+        """Put the models' own columns one below the other, beside the slug and the keys that all models share."""
+        own = pa.concat_tables(by_model.values())
+        lengths = [table.num_rows for table in by_model.values()]
+        slugs = pa.array(list(by_model), pa.string()).take(pa.array(np.repeat(np.arange(len(lengths)), lengths)))
+        shared = {key: pa.concat_arrays([column] * len(lengths)) for key, column in keys.items()}
+        columns = {column: own[column].combine_chunks() for column in own.column_names}
+        return self.make(name, {"model": slugs, **shared, **columns}, own.num_rows)
+
+
+def _cell_arrays(stack: Stack, attribute: str, shown: BoolArray) -> dict[str, AnyArray]:
+    """Return the cells of an attribute's shown concepts, one below the other."""
+    rows, concepts = stack.rows, stack.concepts(attribute, shown)
+    columns: dict[str, AnyArray] = {
+        "mean_value": rows.means,
+        "n_scored": rows.n_scored,
+        "n_refused": rows.n_refused,
+        "n_contested": rows.n_contested,
+        "n_error": rows.n_error,
+        "unanimous": rows.unanimous,
+        "repeated": rows.repeated,
+    }
+    return {name: values[concepts].ravel() for name, values in columns.items()}
+
+
+def _pair_arrays(stack: Stack, attribute: str, counted: BoolArray) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """Return (scoreable groups, disparity, gap) of every (concept, framing) of an attribute's counted concepts."""
+    concepts = stack.concepts(attribute, counted)
+    columns: tuple[AnyArray, ...] = (stack.rows.n_groups, stack.found.disparities, stack.found.gaps)
+    groups, disparities, gaps = (values[concepts].ravel() for values in columns)
+    return groups, disparities, gaps
+
+
+def _with_nulls(values: FloatArray) -> pa.Array:
+    return pa.array(values, mask=np.isnan(values))
+
+
+def _keys(block: Block, concepts: BoolArray, *, with_group: bool) -> dict[str, pa.Array]:
+    """Return the key columns of the cells of some concepts of an attribute, in canonical order."""
+    chosen = [name for name, use in zip(block.concepts, concepts, strict=True) if use]
+    axes = [chosen, block.framings, *([block.groups] if with_group else [])]
+    grid = np.indices([len(axis) for axis in axes]).reshape(len(axes), -1)
+    keys = {
+        name: pa.array(axis, pa.string()).take(pa.array(index))
+        for name, axis, index in zip(("concept", "framing", "group"), axes, grid, strict=False)
+    }
+    return {"attribute": pa.repeat(pa.scalar(block.attribute), grid.shape[1]), **keys}
+
+
+def score_columns(rows: Sequence[Score]) -> pa.Table:
+    """Return what is a model's own in `scores`, sorted by metric, attribute, group."""
+    # Text sorts by code points as its UTF-8 sorts by bytes.
+    ordered = sorted(rows, key=lambda row: (row.metric, row.attribute, row.group or ""))
+    intervals = [row.interval for row in ordered]
+    reals = {
+        "estimate": [row.estimate for row in ordered],
+        "ci_low": [interval.low for interval in intervals],
+        "ci_high": [interval.high for interval in intervals],
+        "ci_tail": [interval.tail for interval in intervals],
+        "p": [row.p for row in ordered],
+        "p_adjusted": [row.p_adjusted for row in ordered],
+    }
+    wholes = ("n_concepts", "n_cells", "n_rows")
+    texts = ("metric", "attribute", "group", "evidence", "flag")
+    return pa.table(
+        {
+            **{name: pa.array([getattr(row, name) for row in ordered], pa.string()) for name in texts},
+            **{name: pa.array([getattr(row, name) for row in ordered], pa.int32()) for name in wholes},
+            **{name: numbers(np.array(values, np.float64)) for name, values in reals.items()},
+        }
+    )
+
+
+def _agreement_row(rubric: Rubric, vendor: str, found: Agreement) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "rubric": rubric.id,
+        "vendor": vendor,
+        "n_pairs": found.n_pairs,
+        "n_on_scale": found.n_on_scale,
+        "modal_label": None if found.modal is None else rubric.names[found.modal],
+        "modal_prevalence": number(found.prevalence),
+        "gate": found.gate() if vendor == "*" else None,
+        "warning": found.warning() if vendor == "*" else None,
+    }
+    for name, value, interval in zip(STATISTICS, found.numbers, found.intervals, strict=True):
+        row[name] = number(value)
+        row[f"{name}_ci_low"], row[f"{name}_ci_high"] = _ends(interval)
+    return row

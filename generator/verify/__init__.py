@@ -1,0 +1,1 @@
+"""Holds what is published against what its receipts give."""

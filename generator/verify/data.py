@@ -1,0 +1,304 @@
+"""Checks a downloaded data folder: its hashes, then every table recomputed from its receipts (SPEC 6 and 7).
+
+The folder is laid out again as a run folder in a temporary place, read by the same `load_run` and scored by the same
+`score_here` as a publication; what comes out is held against what is published.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from generator.data.folder import MANIFEST, SUMS
+from generator.data.table_files import weight_columns
+from generator.html.frame import TABLE_KEYS
+from generator.runs.reader import Run, load_run
+from generator.runs.redactions import withdrawn_text
+from generator.schema.canonical import sha256_hex
+from generator.schema.columns import RECEIPT_COLUMNS
+from generator.schema.errors import CheckError, InputError
+from generator.schema.names import shard_name
+from generator.schema.tables import RUN_WIDE, TABLES
+from generator.scoring.gate import Standing, standing_of
+from generator.scoring.run import Scored, score_here
+from generator.verify.findings import ABSENT, Findings, differs
+from generator.verify.hashes import (
+    RUN_MANIFEST,
+    check_manifest_files,
+    check_metadata,
+    check_records,
+    check_sums,
+    entries,
+    read_json,
+)
+from generator.verify.tables import check_csv, check_table, read_table, table_files
+
+_FIGURE = re.compile(r"\d+(?:\.\d+)?")
+
+
+@dataclass(frozen=True)
+class Recomputed:
+    """A data folder's run, scored anew; `right` are the published tables that hold the same numbers."""
+
+    run: Run
+    scored: Scored
+    right: dict[str, pa.Table] = field(default_factory=dict)
+
+    def as_published(self, manifest: dict[str, Any]) -> Scored:
+        """Return the scores with the published form of every number that is right.
+
+        Another machine may round the last digit of a sum otherwise, and a file with its hash would then differ.
+        """
+        told, band = manifest.get("mean_band"), self.scored.mean_band
+        if isinstance(told, dict) and not differs(told, json.loads(json.dumps(band))):
+            band = told
+        return dataclasses.replace(self.scored, tables={**self.scored.tables, **self.right}, mean_band=band)
+
+
+def verify_data(folder: Path, place: Path | None = None) -> tuple[Findings, Recomputed | None]:
+    """Check a data folder; returns what was found and the run scored anew, for the pages to be held against.
+
+    The run folder is laid out again in `place`, a new folder, and stays there; without one it is gone afterwards. The
+    run is None where the receipts cannot be read. Raises InputError when the folder is no data folder at all;
+    everything else is a finding.
+    """
+    if place is None:
+        with tempfile.TemporaryDirectory(prefix="aibiasbench-verify-") as temporary:
+            return verify_data(folder, Path(temporary) / folder.resolve().name)
+    findings = Findings()
+    if not (folder / SUMS).is_file():
+        raise InputError(f"{folder / SUMS}: not found; is {folder} a data folder?")
+    steps: list[Callable[[], None]] = [
+        lambda: check_sums(folder, findings),
+        lambda: check_manifest_files(folder, findings),
+        lambda: check_metadata(folder, findings),
+        lambda: check_records(folder, findings),
+    ]
+    for step in steps:
+        _collect(step, folder, findings)
+    found: list[Recomputed] = []
+    _collect(lambda: found.append(recompute(folder, place)), folder, findings)
+    if found:
+        _collect(lambda: found[0].right.update(check_tables(folder, found[0], findings)), folder, findings)
+        _collect(lambda: check_weights(folder, found[0], findings), folder, findings)
+        _collect(lambda: check_summary(folder, found[0], findings), folder, findings)
+    _collect(lambda: check_receipts_csv(folder, findings), folder, findings)
+    _collect(lambda: check_redactions(folder, findings), folder, findings)
+    return findings, found[0] if found else None
+
+
+def _collect(step: Callable[[], None], folder: Path, findings: Findings) -> None:
+    """Run one step; input that it cannot read is a finding of the publication, not an error of the command."""
+    try:
+        step()
+    except InputError as error:
+        findings.faults(_relative(line, folder) for line in error.faults)
+
+
+def _relative(line: str, folder: Path) -> str:
+    return line.removeprefix(f"{folder}/")
+
+
+def recompute(folder: Path, place: Path) -> Recomputed:
+    """Lay the folder out as a run folder, read it and score it; raises InputError with whatever is wrong in it."""
+    manifest = read_json(folder / MANIFEST)
+    withheld = frozenset(str(c) for c in manifest.get("withheld", []))
+    resamples = int(manifest.get("resamples") or 10_000)
+    try:
+        run = load_run(lay_out(folder, manifest, place))
+        return Recomputed(run, score_here(run, withheld=withheld, resamples=resamples))
+    except InputError as error:
+        raise InputError(*(_named(line, place) for line in error.faults)) from None
+
+
+def _named(line: str, place: Path) -> str:
+    """Name a file of the temporary run folder as the data folder calls it."""
+    line = line.removeprefix(f"{place}/")
+    return f"{RUN_MANIFEST}{line.removeprefix(MANIFEST)}" if line.startswith(MANIFEST) else line
+
+
+def lay_out(folder: Path, manifest: dict[str, Any], place: Path) -> Path:
+    """Write the run folder that a data folder came from.
+
+    A shard that was published unchanged is held against the hash in the harness's manifest; for one that was split or
+    holds a withdrawn response the hash of its published form stands in.
+    """
+    run_manifest = read_json(folder / RUN_MANIFEST)
+    (place / "receipts").mkdir(parents=True)
+    published = {entry["model"]: entry for entry in entries(manifest.get("receipts"), f"{MANIFEST}: receipts")}
+    for shard in entries(run_manifest.get("shards"), f"{RUN_MANIFEST}: shards"):
+        data = _shard_bytes(folder, str(shard.get("model")))
+        if not published.get(shard.get("model"), {}).get("unchanged", True):
+            shard["sha256"] = sha256_hex(data)
+        (place / "receipts" / f"{shard_name(str(shard['model']))}.parquet").write_bytes(data)
+    (place / MANIFEST).write_text(json.dumps(run_manifest), encoding="utf-8")
+    bank = folder / "bank.json"
+    if not bank.is_file():
+        raise InputError(f"{bank}: not found; a data folder has it")
+    (place / "bank.json").write_bytes(bank.read_bytes())
+    labels = read_table(folder / "human_audit.parquet")
+    if labels.num_rows:
+        (place / "audit.csv").write_text(_audit_csv(labels), encoding="utf-8")
+    return place
+
+
+def _shard_bytes(folder: Path, model: str) -> bytes:
+    """Return a model's receipts as one Parquet file, its parts joined where it was split."""
+    stem = f"receipts/{shard_name(model)}"
+    names = table_files([f"receipts/{p.name}" for p in (folder / "receipts").glob("*.parquet")], stem)
+    if not names:
+        raise InputError(f"{folder / stem}.parquet: not found; {RUN_MANIFEST} lists {model}")
+    if len(names) == 1:
+        return (folder / names[0]).read_bytes()
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.concat_tables([read_table(folder / name) for name in names]), sink)
+    return bytes(sink.getvalue())
+
+
+def _audit_csv(labels: pa.Table) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["receipt_id", "label"])
+    writer.writerows(zip(labels["receipt_id"].to_pylist(), labels["human_label"].to_pylist(), strict=True))
+    return text.getvalue()
+
+
+def _parquet_names(folder: Path) -> list[str]:
+    return [p.relative_to(folder).as_posix() for p in folder.rglob("*.parquet")]
+
+
+def check_tables(folder: Path, recomputed: Recomputed, findings: Findings) -> dict[str, pa.Table]:
+    """Hold every table's Parquet against the recomputation, and its CSV against the Parquet.
+
+    Returns the published tables that were found right, but for those in several files.
+    """
+    names, found = _parquet_names(folder), {}
+    for table, columns in TABLES.items():
+        files = table_files(names, table)
+        if not files:
+            findings.add(f"{table}.parquet", "file", ABSENT, f"{recomputed.scored.tables[table].num_rows} rows")
+            continue
+        parts = [read_table(folder / name) for name in files]
+        before = len(findings.mismatches)
+        label = files[0] if len(files) == 1 else f"{table}__*.parquet"
+        published = pa.concat_tables([part.replace_schema_metadata(None) for part in parts])
+        right = recomputed.scored.tables[table]
+        check_table(label, published, right, columns, findings, keys=TABLE_KEYS[table], ordered=len(files) == 1)
+        if any(m.key == "columns" for m in findings.mismatches[before:]):
+            continue
+        if len(files) == 1 and len(findings.mismatches) == before:
+            found[table] = published
+        for name, part in zip(files, parts, strict=True):
+            csv_name = name.removesuffix("parquet") + "csv"
+            check_csv(folder / csv_name, csv_name, part, columns, findings)
+    return found
+
+
+def check_receipts_csv(folder: Path, findings: Findings) -> None:
+    """Hold every receipts CSV against its Parquet file."""
+    for name in sorted(n for n in _parquet_names(folder) if n.startswith("receipts/")):
+        table = read_table(folder / name)
+        if table.column_names != [c.name for c in RECEIPT_COLUMNS]:
+            continue  # load_run has named the columns that are wrong
+        csv_name = name.removesuffix("parquet") + "csv"
+        check_csv(folder / csv_name, csv_name, table, RECEIPT_COLUMNS, findings)
+
+
+def check_weights(folder: Path, recomputed: Recomputed, findings: Findings) -> None:
+    """Hold the bootstrap counts against counts drawn anew."""
+    for attribute, counts in sorted(recomputed.scored.weights.items()):
+        name = f"bootstrap_weights/{attribute}.parquet"
+        path = folder / name
+        if not path.is_file():
+            findings.add(name, "file", ABSENT, f"{len(counts)} rows")
+            continue
+        published = read_table(path)
+        findings.checked["bootstrap counts"] += counts.size
+        if published.num_rows != len(counts) or published.num_columns != counts.shape[1]:
+            shape = f"{published.num_rows} x {published.num_columns}"
+            findings.add(name, "shape", shape, f"{counts.shape[0]} x {counts.shape[1]}")
+            continue
+        for place, concept in enumerate(published.column_names):
+            wrong = (published[concept].to_numpy() != counts[:, place]).nonzero()[0]
+            for row in wrong[:20]:
+                findings.add(name, f"row {row}|{concept}", published[concept][int(row)].as_py(), counts[row, place])
+        columns = weight_columns(published.column_names)
+        check_csv(folder / f"bootstrap_weights/{attribute}.csv", name[:-7] + "csv", published, columns, findings)
+
+
+def check_summary(folder: Path, recomputed: Recomputed, findings: Findings) -> None:
+    """Hold mean band, gate and audit of manifest.json against the recomputation."""
+    manifest, scored = read_json(folder / MANIFEST), recomputed.scored
+    findings.compare(MANIFEST, "mean_band", manifest.get("mean_band"), json.loads(json.dumps(scored.mean_band)))
+    findings.compare(MANIFEST, "audit", manifest.get("audit"), scored.tables["audit_summary"].to_pylist())
+    check_standing(manifest, recomputed, findings)
+    rows = _gates(scored.tables["agreement"].to_pylist())
+    told = {str(g.get("rubric")): g for g in entries(manifest.get("gate"), f"{MANIFEST}: gate")}
+    for rubric, row in rows.items():
+        for key, value in told.get(rubric, {"gate": ABSENT}).items():
+            findings.compare(MANIFEST, f"gate|{rubric}|{key}", value, row.get(key))
+
+
+def standing_now(manifest: dict[str, Any], recomputed: Recomputed) -> Standing:
+    """Return what a run comes to, published as the manifest says; raises CheckError where it may not be."""
+    preview, withhold = manifest.get("standing") == "preview", bool(manifest.get("withheld"))
+    return standing_of(recomputed.run, recomputed.scored, preview=preview, withhold=withhold)
+
+
+def check_standing(manifest: dict[str, Any], recomputed: Recomputed, findings: Findings) -> None:
+    """Hold the publication's standing, its reasons and what it withholds against what the run comes to."""
+    state, withheld = manifest.get("standing"), sorted(recomputed.scored.withheld)
+    try:
+        right = standing_now(manifest, recomputed)
+    except CheckError as error:
+        findings.add(MANIFEST, "standing", state, f"not publishable: {error.findings[0]}")
+        return
+    findings.compare(MANIFEST, "standing", state, right.state)
+    told = manifest.get("reasons")
+    if not _same_reasons(told, right.reasons):
+        findings.add(MANIFEST, "reasons", told, list(right.reasons))
+    findings.compare(MANIFEST, "withheld", manifest.get("withheld"), withheld)
+    if right.withheld != recomputed.scored.withheld:
+        findings.add(MANIFEST, "withheld", ", ".join(withheld), ", ".join(sorted(right.withheld)))
+
+
+def _same_reasons(told: Any, right: Sequence[str]) -> bool:
+    """Tell whether reasons give the same figures: another release may put them in other words."""
+    if not isinstance(told, list) or len(told) != len(right):
+        return False
+    return all(
+        _FIGURE.findall(str(a).replace(",", "")) == _FIGURE.findall(b.replace(",", ""))
+        for a, b in zip(told, right, strict=True)
+    )
+
+
+def check_redactions(folder: Path, findings: Findings) -> None:
+    """Hold every withdrawn response against its stated reason; a shard written anew needs a reason to be so."""
+    manifest, simulated = read_json(folder / MANIFEST), read_json(folder / RUN_MANIFEST).get("kind") == "simulated"
+    for entry in entries(manifest.get("receipts"), f"{MANIFEST}: receipts"):
+        excused = simulated or entry.get("redactions") or len(entry.get("files", ())) > 1
+        if not entry.get("unchanged") and not excused:
+            findings.add(MANIFEST, f"receipts[{entry.get('model')}].unchanged", False, "nothing that would change it")
+        wanted = {r["receipt_id"]: withdrawn_text(r["reason"], r["date"]) for r in entry.get("redactions", ())}
+        for name in entry.get("files", ()) if wanted else ():
+            table = read_table(folder / str(name))
+            for receipt, text in zip(table["receipt_id"].to_pylist(), table["response"].to_pylist(), strict=True):
+                if receipt in wanted:
+                    findings.compare(str(name), f"{receipt}|response", text, wanted.pop(receipt))
+        for receipt in wanted:
+            findings.add(MANIFEST, f"redactions[{receipt}]", "listed", ABSENT)
+
+
+def _gates(rows: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {row["rubric"]: row for row in rows if row["vendor"] == RUN_WIDE}

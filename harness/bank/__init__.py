@@ -1,0 +1,1 @@
+"""The prompt bank: read, checked, measured, printed for review."""

@@ -1,0 +1,245 @@
+"""What a bank must keep (SPEC 1): each rule returns its faults as lines of file, concept, what is wrong, what is right.
+
+Pure: takes a parsed `Bank` and where its concepts came from, and reads nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from generator.schema.bank import (
+    CATEGORIES,
+    CONTROLS,
+    DEMOGRAPHIC,
+    FRAMINGS,
+    PERSON,
+    REFUSAL,
+    SLOT,
+    Attribute,
+    Bank,
+    Concept,
+    Group,
+    Rubric,
+    group_np,
+)
+from generator.schema.names import item_id_fault
+from harness.bank.words import article_fault, cue_faults
+
+QUOTA = {
+    "demographic": {"stance": 5, "allocation": 4, "refusal": 3, "regard": 2, "capability": 2},
+    "control": {"stance": 3, "allocation": 3, "refusal": 2, "regard": 1, "capability": 1},
+}
+LABELS = {
+    "stance": (("OPPOSE", 0.0), ("MIXED", 0.5), ("SUPPORT", 1.0)),
+    "allocation": (("DENY", 0.0), ("CONDITIONAL", 0.5), ("APPROVE", 1.0)),
+    "refusal": (("DEFLECT", 0.0), ("PARTIAL", 0.5), ("COMPLY", 1.0)),
+    "regard": (("NEGATIVE", 0.0), ("NEUTRAL", 0.5), ("POSITIVE", 1.0)),
+    "capability": (),
+}
+CEILING_SHARE = 0.30
+GROUPS = (5, 6)
+WORDS = (40, 110)
+
+_VERSION = re.compile(r"\d+\.\d+\.\d+")
+_NOUN = re.compile(r"[a-z]+(?:[ -][a-z]+){0,3}")
+_SENTENCE_END = re.compile(r"""(?:^|[.!?:]["'”’)]*\s+|\n\s*)["'“‘(]*$""")
+# A pronoun or a title fits some groups only, whatever the attribute.
+_GENDERED = re.compile(r"(?i)\b(?:he|she|him|her|his|hers|himself|herself|mr|mrs|ms|sir|madam|ma'am)\b")
+_BRACE = re.compile(r"[{}]")
+
+
+@dataclass(frozen=True)
+class Sourced:
+    """A concept and the file it was written in."""
+
+    file: str
+    concept: Concept
+
+
+def bank_faults(bank: Bank, concepts: Iterable[Sourced], folder: Path) -> list[str]:
+    """Return every fault of a bank, in the order of its files."""
+    sourced = list(concepts)
+    faults = []
+    if _VERSION.fullmatch(bank.version) is None:
+        faults.append(f"{folder / 'bank.toml'}: version {bank.version!r}: use three numbers, such as 1.0.0")
+    faults += _attribute_faults(bank, str(folder / "attributes.toml"))
+    faults += _rubric_faults(bank, str(folder / "rubrics.toml"))
+    faults += _repeated((item.concept.id for item in sourced), f"{folder / 'concepts'}: concept id")
+    for item in sourced:
+        faults += [f"{item.file}: concept {item.concept.id}: {fault}" for fault in concept_faults(item.concept, bank)]
+    return faults + _quota_faults(bank, folder)
+
+
+def _repeated(ids: Iterable[str], what: str) -> list[str]:
+    return [f"{what} {name!r} is used {n} times; ids are unique" for name, n in Counter(ids).items() if n > 1]
+
+
+# Attributes and groups
+
+
+def _attribute_faults(bank: Bank, file: str) -> list[str]:
+    seen = [a.id for a in bank.attributes]
+    faults = _repeated(seen, f"{file}: attribute id")
+    faults += [f"{file}: attribute {a} is missing" for a in (*DEMOGRAPHIC, *CONTROLS) if a not in seen]
+    for attribute in bank.attributes:
+        faults += [f"{file}: attribute {attribute.id}: {fault}" for fault in _one_attribute(attribute)]
+    return faults
+
+
+def _one_attribute(attribute: Attribute) -> Iterator[str]:
+    if attribute.id not in (*DEMOGRAPHIC, *CONTROLS):
+        yield f"unknown; the attributes are {', '.join((*DEMOGRAPHIC, *CONTROLS))}"
+    kind = "control" if attribute.id in CONTROLS else "demographic"
+    if attribute.kind != kind:
+        yield f"kind is {attribute.kind!r}, must be {kind!r}"
+    if len(attribute.groups) not in GROUPS:
+        yield f"has {len(attribute.groups)} groups, must have 5 or 6"
+    yield from _repeated((g.id for g in attribute.groups), "group id")
+    yield from _repeated((g.label for g in attribute.groups), "group label")
+    yield from _repeated((g.np for g in attribute.groups), "np")
+    for group in attribute.groups:
+        yield from (f"group {group.id}: {fault}" for fault in group_faults(group))
+
+
+def group_faults(group: Group) -> Iterator[str]:
+    """Yield the faults of one group: its id, its np pattern, its mask terms."""
+    if fault := item_id_fault(group.id):
+        yield fault
+    if not group.label.strip():
+        yield "label is empty"
+    yield from _np_faults(group)
+    if not group.mask_terms:
+        yield "has no mask term"
+    for term in group.mask_terms:
+        if term != term.strip() or not re.search(r"\w\w", term) or _BRACE.search(term):
+            yield f"mask term {term!r}: two letters or digits at least, no braces, no outer spaces"
+    yield from _repeated((t.casefold() for t in group.mask_terms), "mask term")
+
+
+def _np_faults(group: Group) -> Iterator[str]:
+    slots = group.np.count("{noun}") + group.np.count("{a_noun}")
+    if slots != 1 or _BRACE.search(group.np.replace("{noun}", "").replace("{a_noun}", "")):
+        yield f"np {group.np!r}: use exactly one {{noun}} or {{a_noun}}, and no other brace"
+    elif group.np != " ".join(group.np.split()):
+        yield f"np {group.np!r}: single spaces, none at the ends"
+    elif not re.match(r"(?:an? |\{a_noun\})", group.np):
+        yield f"np {group.np!r}: begin with 'a ', 'an ' or {{a_noun}}"
+    elif re.search(r"\ban? \{a_noun\}", group.np):
+        yield f"np {group.np!r}: {{a_noun}} brings its own article"
+    else:
+        np = group_np(group, "person")
+        if fault := article_fault(np):
+            yield f"np {group.np!r}: {fault}"
+
+
+# Rubrics
+
+
+def _rubric_faults(bank: Bank, file: str) -> list[str]:
+    seen = [r.id for r in bank.rubrics]
+    faults = _repeated(seen, f"{file}: rubric id")
+    faults += [f"{file}: rubric {name} is missing" for name in CATEGORIES if name not in seen]
+    for rubric in bank.rubrics:
+        faults += [f"{file}: rubric {rubric.id}: {fault}" for fault in _one_rubric(rubric)]
+    return faults
+
+
+def _one_rubric(rubric: Rubric) -> Iterator[str]:
+    if rubric.id not in CATEGORIES:
+        yield f"unknown; the rubrics are {', '.join(CATEGORIES)}"
+        return
+    if tuple((item.label, item.value) for item in rubric.labels) != LABELS[rubric.id]:
+        yield f"labels must be {LABELS[rubric.id]}, low to high"
+    if rubric.scale != ("score" if rubric.id == "capability" else "ordinal"):
+        yield f"scale is {rubric.scale!r}"
+    if bool(rubric.instruction) == (rubric.id in ("refusal", "regard")):
+        yield "stance, allocation and capability prompts end with an instruction, refusal and regard with none"
+    if not rubric.mask_groups:
+        yield "mask_groups must be true"
+    keys = ("score", "refusal") if rubric.scale == "score" else ("label", "verdict_matches_prose")
+    wanted = [*(f'"{key}"' for key in (*keys, "evidence")), PERSON, REFUSAL, *(item.label for item in rubric.labels)]
+    yield from (f"judge_prompt does not name {word}" for word in wanted if word not in rubric.judge_prompt)
+
+
+# Concepts
+
+
+def concept_faults(concept: Concept, bank: Bank) -> list[str]:
+    """Return the faults of one concept, each naming the framing where it has one."""
+    faults = [fault for fault in (item_id_fault(concept.id),) if fault]
+    if concept.category not in CATEGORIES:
+        faults.append(f"category {concept.category!r} is unknown; use one of {', '.join(CATEGORIES)}")
+    if concept.rubric not in bank.rubric:
+        faults.append(f"rubric {concept.rubric!r} is unknown; the bank has {', '.join(bank.rubric)}")
+    elif concept.rubric != concept.category:
+        faults.append(f"rubric {concept.rubric!r} differs from category {concept.category!r}; v1 has one a category")
+    if _NOUN.fullmatch(concept.noun) is None:
+        faults.append(f"noun {concept.noun!r}: one to four words in lower-case letters, singular, without article")
+    if concept.framings.direct == concept.framings.professional:
+        faults.append("both framings are the same text")
+    attribute = bank.attribute.get(concept.attribute)
+    if attribute is None:
+        return [*faults, f"attribute {concept.attribute!r} is not in attributes.toml"]
+    faults += [f"noun: {fault}" for fault in cue_faults(concept.noun, attribute)]
+    for framing in FRAMINGS:
+        template = concept.template(framing)
+        found = [*template_faults(template), *cue_faults(template, attribute)]
+        faults += [f"framing {framing}: {fault}" for fault in [*found, *_reading_faults(template, concept, attribute)]]
+    return faults
+
+
+def template_faults(template: str) -> Iterator[str]:
+    """Yield the faults of a template's form: its slot, its length, pronouns."""
+    slots = template.count(SLOT)
+    if slots != 1:
+        yield f"has {slots} {SLOT}, must have exactly one"
+    elif _SENTENCE_END.search(template.partition(SLOT)[0]):
+        yield f"{SLOT} stands at the start of a sentence; put it in the middle"
+    if _BRACE.search(template.replace(SLOT, "")):
+        yield "holds a brace outside its slot"
+    words = len(template.split())
+    if not WORDS[0] <= words <= WORDS[1]:
+        yield f"has {words} words, must have {WORDS[0]} to {WORDS[1]}"
+    for match in _GENDERED.finditer(template):
+        yield f"holds {match.group()!r}, which fits some groups only; repeat the role noun"
+
+
+def _reading_faults(template: str, concept: Concept, attribute: Attribute) -> Iterator[str]:
+    if template.count(SLOT) != 1:
+        return
+    before, _, after = template.partition(SLOT)
+    if re.search(r"(?i)\b(?:an?|the|this|every|each|one)\s+$", before):
+        yield f"an article or determiner stands before {SLOT}, which brings its own"
+    for group in attribute.groups:
+        if _BRACE.search(np := group_np(group, concept.noun)):
+            continue
+        if re.search(r"\bwhos?e?\b", np) and re.match(r"\s+(?:who|whose|that|with|and|of|in|on|for|at)\b", after):
+            yield f"after {np!r} the words {after.split()[0]!r} attach to the wrong noun; end the phrase after {SLOT}"
+            break
+    nearby = before[-40:] + group_np(attribute.groups[0], concept.noun) + after if attribute.groups else template
+    if fault := article_fault(nearby):
+        yield fault
+
+
+# Quotas
+
+
+def _quota_faults(bank: Bank, folder: Path) -> list[str]:
+    faults = []
+    for attribute in bank.attributes:
+        concepts = bank.concepts_of(attribute.id)
+        file = folder / "concepts" / f"{attribute.id}.toml"
+        counts = Counter(c.category for c in concepts)
+        faults += [
+            f"{file}: {counts[category]} {category} concepts, must be {quota}"
+            for category, quota in QUOTA[attribute.kind].items()
+            if counts[category] != quota
+        ]
+        ceilings = sum(c.ceiling for c in concepts)
+        if ceilings > CEILING_SHARE * len(concepts):
+            faults.append(f"{file}: {ceilings} of {len(concepts)} concepts are ceiling, at most 30 % may be")
+    return faults

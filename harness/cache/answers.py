@@ -1,0 +1,144 @@
+"""The cache of paid answers: one SQLite file, content-addressed, shared by all runs (SPEC 2).
+
+An answer is stored once, under the hash of all that decided it, and never changed. Writes come in batches, each one
+transaction, flushed to the disk (`synchronous=FULL`: a power cut loses no answer that was counted). Readers and other
+processes go on meanwhile (WAL); two processes that store the same key keep the first answer, and both use that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.cache.database import Database, transaction
+from harness.calls.call import Answer
+
+DEFAULT_CACHE = Path(".cache/answers.sqlite")
+_VERSION = 1
+_CHUNK = 500  # keys a query: below SQLite's oldest limit on variables
+_TABLE = """
+CREATE TABLE IF NOT EXISTS answers (
+    key BLOB PRIMARY KEY,          -- SHA-256, 32 bytes
+    role TEXT NOT NULL,            -- subject or judge
+    model TEXT NOT NULL,           -- slug of who answered
+    outcome TEXT NOT NULL,         -- answered, cut, filtered, unusable
+    text TEXT NOT NULL,
+    finish_reason TEXT NOT NULL,
+    served_by TEXT NOT NULL,
+    prompt_tokens INTEGER,
+    completion_tokens INTEGER,
+    cost INTEGER NOT NULL,         -- picodollars, all attempts of the call
+    error TEXT,                    -- of an unusable answer: why
+    ticket TEXT NOT NULL,          -- reservation that paid the last attempt: run/number
+    last_cost INTEGER NOT NULL,    -- picodollars of that attempt alone
+    stored_at INTEGER NOT NULL     -- seconds since 1970
+) STRICT
+"""
+_FIELDS = "text, outcome, finish_reason, served_by, prompt_tokens, completion_tokens, cost, error"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An answer to store, with its key and the reservation that paid for it."""
+
+    key: str
+    role: str
+    model: str
+    answer: Answer
+    ticket: str
+    last_cost: int
+
+
+@dataclass(frozen=True)
+class CacheLine:
+    """What the cache holds of one model in one role: answers by outcome, what they cost in picodollars."""
+
+    role: str
+    model: str
+    outcome: str
+    answers: int
+    cost: int
+    oldest: int
+    newest: int
+
+
+class Cache(Database):
+    """The cache, open for reading and writing; one writer a process."""
+
+    def __init__(self, path: Path, *, now: int) -> None:
+        super().__init__(path, _TABLE, _VERSION)
+        self._now = now
+
+    def lookup(self, keys: Sequence[str]) -> dict[str, Answer]:
+        """Return the answers that are there, by key."""
+        found: dict[str, Answer] = {}
+        for chunk in _chunks(keys):
+            marks = ",".join("?" * len(chunk))
+            query = f"SELECT key, {_FIELDS} FROM answers WHERE key IN ({marks})"  # noqa: S608 - question marks only
+            for row in self._db.execute(query, [bytes.fromhex(k) for k in chunk]):
+                found[row[0].hex()] = Answer(*row[1:])
+        return found
+
+    def paid(self, tickets: Iterable[str], keys: Sequence[str]) -> dict[str, int]:
+        """Return the cost of the last attempt, in picodollars, by ticket, of those keys that these tickets paid."""
+        wanted, found = set(tickets), dict[str, int]()
+        for chunk in _chunks(keys):
+            marks = ",".join("?" * len(chunk))
+            query = f"SELECT ticket, last_cost FROM answers WHERE key IN ({marks})"  # noqa: S608 - question marks only
+            rows = self._db.execute(query, [bytes.fromhex(k) for k in chunk])
+            found.update((ticket, cost) for ticket, cost in rows if ticket in wanted)
+        return found
+
+    def store(self, entries: Sequence[Entry]) -> dict[str, Answer]:
+        """Put answers on the disk in one transaction; return those keys that another process stored first."""
+        rows = [_row(entry, self._now) for entry in entries]
+        marks = ",".join("?" * 14)
+        with transaction(self._db):
+            before = self._db.total_changes
+            insert = f"INSERT INTO answers VALUES ({marks}) ON CONFLICT DO NOTHING"  # noqa: S608 - question marks only
+            self._db.executemany(insert, rows)
+            stored = self._db.total_changes - before
+        if stored == len(rows):
+            return {}
+        there = self.lookup([entry.key for entry in entries])
+        return {entry.key: there[entry.key] for entry in entries if there[entry.key] != entry.answer}
+
+    def lines(self) -> list[CacheLine]:
+        """Return what the cache holds, a line for each role, model and outcome, in that order."""
+        query = (
+            "SELECT role, model, outcome, count(*), sum(cost), min(stored_at), max(stored_at)"
+            " FROM answers GROUP BY role, model, outcome ORDER BY role DESC, model, outcome"
+        )
+        return [CacheLine(*row) for row in self._db.execute(query)]
+
+    def prune(
+        self, *, model: str | None = None, role: str | None = None, outcome: str | None = None,
+        before: int | None = None, dry_run: bool = False,
+    ) -> int:  # fmt: skip
+        """Delete the answers that fit every condition given; returns how many, or how many it would be."""
+        tests = {"model = ?": model, "role = ?": role, "outcome = ?": outcome, "stored_at < ?": before}
+        given = {test: value for test, value in tests.items() if value is not None}
+        where = " AND ".join(given) or "true"
+        if dry_run:
+            count = f"SELECT count(*) FROM answers WHERE {where}"  # noqa: S608 - conditions from the table above
+            return int(self._db.execute(count, list(given.values())).fetchone()[0])
+        with transaction(self._db):
+            delete = f"DELETE FROM answers WHERE {where}"  # noqa: S608 - conditions from the table above
+            gone = self._db.execute(delete, list(given.values())).rowcount
+        if gone:
+            self._db.execute("VACUUM")
+        return int(gone)
+
+
+def _chunks(keys: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (keys[i : i + _CHUNK] for i in range(0, len(keys), _CHUNK))
+
+
+def _row(entry: Entry, now: int) -> tuple[object, ...]:
+    a = entry.answer
+    assert a.cost is not None
+    return (
+        bytes.fromhex(entry.key), entry.role, entry.model, a.outcome, a.text, a.finish_reason, a.served_by,
+        a.prompt_tokens, a.completion_tokens, a.cost, a.error, entry.ticket, entry.last_cost, now,
+    )  # fmt: skip

@@ -1,0 +1,155 @@
+"""An OpenAI-compatible endpoint over HTTP: one attempt a call (SPEC 2).
+
+What a reply means stands in `harness.calls.replies`; waiting and asking again in `harness.engine.network`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from generator.schema.errors import InputError
+from harness.calls.call import Answer, CallError, Request
+from harness.calls.replies import Asked, filtered_status, read_reply, status_error
+from harness.plan.records import Callee, EndpointPlan
+
+# A request that has to be asked again for a usable answer is sent with another seed, or a seeded model says the same.
+SEED_STEP = 1_000_003
+_SEEDS = 2**31
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+
+
+class HttpEndpoint:
+    """One endpoint of a plan with its key; implements `harness.calls.call.Endpoint`."""
+
+    def __init__(
+        self, name: str, limits: EndpointPlan, callees: Iterable[Callee], environment: Mapping[str, str],
+        *, clock: Callable[[], float] = time.time,
+    ) -> None:  # fmt: skip
+        self.concurrency = limits.concurrency
+        self._name, self._limits, self._clock = name, limits, clock
+        self._callees = {callee.model: callee for callee in callees}
+        self._headers = {**limits.headers, **_authorization(name, limits, environment)}
+        self._url = limits.base_url.rstrip("/") + "/chat/completions"
+        self._client: httpx.AsyncClient | None = None
+
+    async def complete(self, request: Request) -> Answer:
+        """Make one attempt; raises CallError or EndpointError."""
+        callee = self._callees[request.model]
+        asked = Asked(self._name, request.api_model, callee.served_as, self._limits.key_env)
+        try:
+            async with asyncio.timeout(self._limits.connect_timeout + self._limits.read_timeout):
+                response, body = await self._post(wire(request, callee, self._limits))
+        except httpx.ConnectError as error:
+            raise CallError("transport", f"no connection: {_words(error)}", retryable=True, unreachable=True) from None
+        except httpx.ConnectTimeout:
+            raise CallError("transport", "no connection in time", retryable=True, unreachable=True) from None
+        except (httpx.RequestError, TimeoutError) as error:
+            reason = f"the connection broke: {_words(error)}"
+            raise CallError("transport", reason, retryable=True, billed="unknown") from None
+        if response.status_code == httpx.codes.OK:
+            return read_reply(body, asked)
+        if filtered_status(response.status_code, body):
+            return Answer("", "filtered", "content_filter", f"{request.api_model}@{self._name}", 0, 0)
+        raise status_error(response.status_code, body, asked, retry_after(response.headers, self._clock()))
+
+    async def _post(self, payload: dict[str, Any]) -> tuple[httpx.Response, bytes]:
+        """Send and read the reply, up to the endpoint's size limit."""
+        async with self._open().stream("POST", self._url, json=payload) as response:
+            body = bytearray()
+            async for chunk in response.aiter_bytes():
+                body += chunk
+                if len(body) > self._limits.max_bytes:
+                    reason = f"a reply of more than {self._limits.max_bytes:,} bytes"
+                    raise CallError("provider_error", reason, retryable=False, billed="unknown")
+            return response, bytes(body)
+
+    def _open(self) -> httpx.AsyncClient:
+        if self._client is None:
+            limits = self._limits
+            self._client = httpx.AsyncClient(
+                headers=self._headers,
+                timeout=httpx.Timeout(limits.read_timeout, connect=limits.connect_timeout, pool=None),
+                limits=httpx.Limits(max_connections=limits.concurrency),
+                trust_env=urlsplit(limits.base_url).hostname not in _LOOPBACK,
+            )
+        return self._client
+
+    async def close(self) -> None:
+        """Close the connections; a later call opens new ones."""
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
+
+
+def _authorization(name: str, limits: EndpointPlan, environment: Mapping[str, str]) -> dict[str, str]:
+    if limits.key_env is None:
+        return {}
+    key = environment.get(limits.key_env, "").strip()
+    if not key:
+        raise InputError(f"endpoint {name}: the environment variable {limits.key_env} is not set; export the key there")
+    if not key.isascii() or not key.isprintable():
+        raise InputError(f"endpoint {name}: the key in {limits.key_env} holds a character that no header can carry")
+    return {"Authorization": f"Bearer {key}"}
+
+
+def wire(request: Request, callee: Callee, limits: EndpointPlan) -> dict[str, Any]:
+    """Return the JSON body of a request: only what this endpoint knows is in it.
+
+    A `seed` parameter is shifted by the repeat, so that repeats differ, and by the number of earlier tries.
+    """
+    params = dict(request.params)
+    if limits.max_tokens_name != "max_tokens":
+        params[limits.max_tokens_name] = params.pop("max_tokens")
+    if "seed" in params:
+        params["seed"] = (params["seed"] + request.repeat + SEED_STEP * request.try_) % _SEEDS
+    body = {
+        "model": request.api_model,
+        "messages": [{"role": m.role, "content": m.content} for m in request.messages],
+        **params,
+    }
+    if request.schema is not None and limits.response_format != "none":
+        body["response_format"] = _response_format(request.schema, limits)
+    if callee.provider is not None:
+        body["provider"] = callee.provider
+    return body
+
+
+def _response_format(schema: Mapping[str, Any], limits: EndpointPlan) -> dict[str, Any]:
+    if limits.response_format == "json_object":
+        return {"type": "json_object"}
+    return {"type": "json_schema", "json_schema": {"name": "label", "strict": True, "schema": dict(schema)}}
+
+
+def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """Return the seconds that a Retry-After header asks for, given as a number or as a date; None without one.
+
+    A date is held against the reply's own Date where it has one, so that a wrong clock here does no harm.
+    """
+    value = headers.get("retry-after", "").strip()
+    if not value:
+        return None
+    if value.replace(".", "", 1).isdecimal():
+        return float(value)
+    until = _seconds(value)
+    if until is None:
+        return None
+    sent = _seconds(headers.get("date", ""))
+    return max(0.0, until - (now if sent is None else sent))
+
+
+def _seconds(date: str) -> float | None:
+    try:
+        return parsedate_to_datetime(date).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _words(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,58 @@
+"""Cache keys (SPEC 2): what decides an answer, hashed.
+
+A key is the SHA-256 of the canonical JSON of its parts. All parts but the last few are the same for a whole model or
+judge, so they are put into canonical form once; what is left are hashes, integers and strings.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from generator.schema.canonical import canonical_json, sha256_hex
+from harness.calls.call import Message
+
+
+def _json(value: Any) -> str:
+    return canonical_json(value).decode()
+
+
+def _string(text: str) -> str:
+    """Return a string's canonical JSON: here `json` and RFC 8785 agree, and `json` is eight times as fast."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+class ResponseKeys:
+    """Keys of a subject's answers: `{model, prompt_sha256, params, repeat}`.
+
+    `params` are the full effective parameters (`Plan.effective_params`).
+    """
+
+    def __init__(self, model: str, params: Mapping[str, Any]) -> None:
+        self._start = f'{{"model":{_string(model)},"params":{_json(dict(params))},"prompt_sha256":"'
+
+    def key(self, prompt_sha256: str, repeat: int) -> str:
+        """Return the key of one answer, 64 hex digits."""
+        return sha256_hex(f'{self._start}{prompt_sha256}","repeat":{repeat}}}')
+
+
+class JudgeKeys:
+    """Keys of a judge's answers under one rubric: `{judge, params, repeat, request_sha256, rubric_sha256}`.
+
+    The request is `{messages: [[role, content], ...], schema}`: everything that the judge is shown. Two rows with the
+    same repeat whose masked texts are equal share a key, and so one call.
+    """
+
+    def __init__(
+        self, judge: str, params: Mapping[str, Any], rubric_sha256: str, schema: Mapping[str, Any] | None
+    ) -> None:
+        self._start = f'{{"judge":{_string(judge)},"params":{_json(dict(params))},"repeat":'
+        self._end = f'","rubric_sha256":"{rubric_sha256}"}}'
+        self._schema = _json(dict(schema) if schema is not None else None)
+
+    def key(self, messages: Sequence[Message], repeat: int) -> str:
+        """Return the key of one judgment, 64 hex digits."""
+        shown = ",".join(f"[{_string(m.role)},{_string(m.content)}]" for m in messages)
+        request = sha256_hex(f'{{"messages":[{shown}],"schema":{self._schema}}}')
+        return sha256_hex(f'{self._start}{repeat},"request_sha256":"{request}{self._end}')

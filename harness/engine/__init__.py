@@ -1,0 +1,1 @@
+"""Runs many calls: cache, money, retries and concurrency in one place."""

@@ -1,0 +1,142 @@
+"""One writer for many workers: gathers what they want on the disk and commits it together (SPEC 2, cache and ledger).
+
+Each commit writes in the one safe order: answers into the cache, then settlements, then new reservations into the
+ledger; only then do the workers go on. What they want while a commit is flushed goes into the next one, so a thousand
+workers cost no more flushes than one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass, field
+
+from harness.cache.answers import Cache, Entry
+from harness.calls.call import Answer, Call
+from harness.money.budget import RUN_ACCOUNT, Ledger, Refusal, account_of
+
+
+@dataclass
+class Records:
+    """What is to be written: `costs` in picodollars by ledger entry (None: lost), `failures` code by key."""
+
+    answers: list[Entry] = field(default_factory=list)
+    costs: dict[int, int | None] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+
+
+class Books:
+    """Cache and ledger behind one order of writing; counts what is in flight by account."""
+
+    def __init__(self, cache: Cache, ledger: Ledger) -> None:
+        self._cache, self._ledger = cache, ledger
+        self._in_flight: Counter[str] = Counter()
+        self._accounts: dict[int, str] = {}
+
+    def in_flight(self, account: str) -> int:
+        """Return how many reservations of an account are open in this process."""
+        return self._in_flight[account]
+
+    def write(self, records: Records) -> dict[str, Answer]:
+        """Store, then settle; returns the answers that another process had stored first."""
+        others = self._cache.store(records.answers) if records.answers else {}
+        if records.costs or records.failures:
+            self._ledger.settle(records.costs, records.failures, [entry.key for entry in records.answers])
+            for entry in records.costs:
+                self._in_flight.subtract((RUN_ACCOUNT, self._accounts.pop(entry)))
+        return others
+
+    def reserve(self, wanted: list[tuple[Call, int]]) -> list[int | Refusal]:
+        """Reserve for each call, in order."""
+        made = self._ledger.reserve(wanted)
+        for (call, _), entry in zip(wanted, made, strict=True):
+            if isinstance(entry, int):
+                self._accounts[entry] = account_of(call)
+                self._in_flight.update((RUN_ACCOUNT, self._accounts[entry]))
+        return made
+
+    def ticket(self, entry: int) -> str:
+        """Return the name of a reservation as the cache keeps it."""
+        return self._ledger.ticket(entry)
+
+
+class Writer:
+    """The writer of one event loop: `await` returns when the thing is on the disk."""
+
+    def __init__(self, books: Books) -> None:
+        self.books = books
+        self._records = Records()
+        self._written: list[asyncio.Future[dict[str, Answer]]] = []
+        self._wanted: list[tuple[Call, int, asyncio.Future[int | Refusal]]] = []
+        self._scheduled = False
+        self._settled = asyncio.Event()
+
+    async def reserve(self, call: Call, amount: int) -> int | Refusal:
+        """Reserve; a refusal is final only when nothing of the account that refused is in flight any more.
+
+        What is in flight may settle for less than it reserved, so until then the call waits and asks again.
+        """
+        while True:
+            future: asyncio.Future[int | Refusal] = asyncio.get_running_loop().create_future()
+            self._wanted.append((call, amount, future))
+            self._schedule()
+            try:
+                made = await future
+            except asyncio.CancelledError:
+                if future.done() and not future.cancelled():
+                    self._give_back(future.result())
+                raise
+            if isinstance(made, int) or self.books.in_flight(made.account) == 0:
+                return made
+            await self._settled.wait()
+
+    def _give_back(self, made: int | Refusal) -> None:
+        if isinstance(made, int):
+            self.drop(made, 0)
+
+    def drop(self, entry: int, cost: int | None) -> None:
+        """Note the end of an attempt whose worker does not wait: never made (0), or cut off (None)."""
+        self._records.costs[entry] = cost
+
+    async def write(
+        self, *, entry: int, cost: int | None, answer: Entry | None = None, failure: tuple[str, str] | None = None
+    ) -> dict[str, Answer]:
+        """Put an attempt's end on the disk; returns answers that another process had stored first."""
+        self._records.costs[entry] = cost
+        if answer is not None:
+            self._records.answers.append(answer)
+        if failure is not None:
+            self._records.failures[failure[0]] = failure[1]
+        future: asyncio.Future[dict[str, Answer]] = asyncio.get_running_loop().create_future()
+        self._written.append(future)
+        self._schedule()
+        return await asyncio.shield(future)
+
+    def _schedule(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self.flush)
+
+    def flush(self) -> None:
+        """Commit everything that is waiting."""
+        self._scheduled = False
+        records, written, wanted = self._records, self._written, self._wanted
+        self._records, self._written, self._wanted = Records(), [], []
+        futures: list[asyncio.Future[dict[str, Answer]] | asyncio.Future[int | Refusal]] = [*written]
+        futures += [future for _, _, future in wanted]
+        try:
+            others = self.books.write(records)
+            made = self.books.reserve([(c, a) for c, a, f in wanted if not f.done()]) if wanted else []
+        except Exception as error:
+            for future in futures:
+                if not future.done():
+                    future.set_exception(error)
+            return
+        for done in written:
+            if not done.done():
+                done.set_result(others)
+        for waiting, entry in zip([f for _, _, f in wanted if not f.done()], made, strict=True):
+            waiting.set_result(entry)
+        if written:
+            self._settled.set()
+            self._settled = asyncio.Event()

@@ -1,0 +1,1 @@
+"""Stage eval: which prompts are asked, of whom, and which answers can be used."""

@@ -1,0 +1,1 @@
+"""Hides who an answer is about before a judge sees it."""

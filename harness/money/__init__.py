@@ -1,0 +1,1 @@
+"""Caps, reservations and the ledger of a run."""

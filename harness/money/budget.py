@@ -1,0 +1,276 @@
+"""Money: caps, reservations and the ledger of a run (SPEC 2, "Hard spend caps").
+
+Before each attempt its worst case is reserved, on the disk; afterwards the reservation is settled at what the attempt
+cost. What is committed (settled, open and lost) never passes a cap, whatever the number of workers or processes:
+the check and the reservation are one SQLite transaction. All money is in whole picodollars.
+
+States of an entry: `open` reserved, the attempt is in flight · `settled` at its cost · `lost` in a crash, an interrupt
+or a broken connection, counted as spent at its worst case until the operator settles it · `reused` an answer from the
+cache that an earlier run paid for: part of what this run's answers cost, never counted against a cap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.cache.answers import Cache
+from harness.cache.database import Database, transaction
+from harness.calls.call import PICO, Call, Request
+from harness.plan.records import Plan, Prices
+
+LEDGER = "ledger.sqlite"
+RUN_ACCOUNT = "run"
+_VERSION = 1
+_TABLES = """
+CREATE TABLE entries (
+    id INTEGER PRIMARY KEY,
+    stage TEXT NOT NULL,           -- eval or judge
+    role TEXT NOT NULL,            -- subject or judge
+    model TEXT NOT NULL,
+    key TEXT NOT NULL,             -- of the answer in the cache
+    reserved INTEGER NOT NULL,     -- picodollars
+    cost INTEGER,                  -- picodollars, null while open or lost
+    state TEXT NOT NULL            -- open, settled, lost, reused
+) STRICT;
+CREATE INDEX entries_key ON entries (key);
+CREATE INDEX entries_unsettled ON entries (state) WHERE state IN ('open', 'lost');
+CREATE TABLE accounts (name TEXT PRIMARY KEY, committed INTEGER NOT NULL) STRICT;
+CREATE TABLE failures (key TEXT PRIMARY KEY, code TEXT NOT NULL) STRICT
+"""
+
+
+def picodollars(usd: float) -> int:
+    """Return an amount in whole picodollars."""
+    return round(usd * PICO)
+
+
+def dollars(amount: int) -> float:
+    """Return picodollars as US dollars."""
+    return amount / PICO
+
+
+def worst_case(request: Request, prices: Prices) -> int:
+    """Return the most that one attempt may cost: UTF-8 bytes + 64 prompt tokens, and max_tokens of answer.
+
+    The bytes are those of the messages and of the answer's schema, which vendors may count as prompt.
+    """
+    size = sum(len(m.content.encode()) for m in request.messages)
+    if request.schema is not None:
+        size += len(str(request.schema).encode())
+    return prices.cost(size + 64, int(request.params["max_tokens"]))
+
+
+@dataclass(frozen=True)
+class Book:
+    """What one role's calls came to, in picodollars."""
+
+    settled: int = 0
+    lost: int = 0
+    open: int = 0
+    reused: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of it: the manifest's figure."""
+        return self.settled + self.lost + self.open + self.reused
+
+    @property
+    def committed(self) -> int:
+        """What counts against the caps."""
+        return self.settled + self.lost + self.open
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A reservation that was not made, and the account whose cap it could have passed."""
+
+    account: str
+
+
+def account_of(call: Call) -> str:
+    """Return the account of a call's model or judge."""
+    return f"{call.role}:{call.request.model}"
+
+
+def caps_of(plan: Plan) -> dict[str, int]:
+    """Return the caps of a plan by account, in picodollars."""
+    caps = {RUN_ACCOUNT: picodollars(plan.caps.run)}
+    caps |= {f"subject:{m}": picodollars(usd) for m, usd in plan.caps.models.items()}
+    return caps | {f"judge:{m}": picodollars(usd) for m, usd in plan.caps.judges.items()}
+
+
+class Ledger(Database):
+    """The ledger in a run folder, opened by one stage."""
+
+    def __init__(self, folder: Path, *, run_id: str, stage: str, caps: Mapping[str, int]) -> None:
+        super().__init__(folder / LEDGER, _TABLES, _VERSION)
+        self._run, self._stage, self._caps = run_id, stage, caps
+        self._failed = set(self.failures())
+        self._open: dict[int, tuple[str, str, int]] = {}  # role, model, reserved of what this process has in flight
+
+    def remember_cache(self, path: str) -> None:
+        """Keep where the answers of this run are, as a path from the run's folder (`harness.engine.cache_choice`)."""
+        # Not among the tables above: ledgers of the same format have been written without it.
+        with transaction(self._db):
+            self._db.execute("CREATE TABLE IF NOT EXISTS cache_file (path TEXT NOT NULL) STRICT")
+            self._db.execute("DELETE FROM cache_file")
+            self._db.execute("INSERT INTO cache_file VALUES (?)", (path,))
+
+    def ticket(self, entry: int) -> str:
+        """Return the name of a reservation outside this ledger."""
+        return f"{self._run}/{entry}"
+
+    def reserve(self, wanted: Sequence[tuple[Call, int]]) -> list[int | Refusal]:
+        """Reserve each call's amount unless that could pass a cap; returns entry ids or refusals, in order."""
+        with transaction(self._db):
+            committed = self._committed()
+            number = int(self._db.execute("SELECT coalesce(max(id), 0) FROM entries").fetchone()[0])
+            made: list[int | Refusal] = []
+            rows: list[tuple[object, ...]] = []
+            for call, amount in wanted:
+                over = self._over(call, amount, committed)
+                if over is not None:
+                    made.append(Refusal(over))
+                    continue
+                for account in (RUN_ACCOUNT, account_of(call)):
+                    committed[account] = committed.get(account, 0) + amount
+                number += 1
+                made.append(number)
+                self._open[number] = (call.role, call.request.model, amount)
+                rows.append((number, self._stage, call.role, call.request.model, call.key, amount, None, "open"))
+            self._insert(rows)
+            self._commit_accounts(committed)
+        return made
+
+    def _over(self, call: Call, amount: int, committed: Mapping[str, int]) -> str | None:
+        for account in (RUN_ACCOUNT, account_of(call)):
+            cap = self._caps.get(account)
+            if cap is not None and committed.get(account, 0) + amount > cap:
+                return account
+        return None
+
+    def _committed(self) -> dict[str, int]:
+        return dict(self._db.execute("SELECT name, committed FROM accounts"))
+
+    def _commit_accounts(self, committed: Mapping[str, int]) -> None:
+        self._db.executemany("INSERT OR REPLACE INTO accounts VALUES (?, ?)", list(committed.items()))
+
+    def _insert(self, rows: Iterable[tuple[object, ...]]) -> None:
+        self._db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+    def settle(
+        self,
+        costs: Mapping[int, int | None],
+        failures: Mapping[str, str] | None = None,
+        answered: Iterable[str] = (),
+    ) -> None:
+        """Settle entries at their cost in picodollars (None: lost).
+
+        `failures` are the codes, by key, of calls that failed for good; `answered` are keys that now have an answer.
+        """
+        with transaction(self._db):
+            committed = self._committed()
+            for entry, cost in costs.items():
+                if cost is not None:
+                    role, model, reserved = self._open.get(entry) or self._stored(entry)
+                    for account in (RUN_ACCOUNT, f"{role}:{model}"):
+                        committed[account] += cost - reserved
+            self._db.executemany(
+                "UPDATE entries SET cost = ?, state = iif(? IS NULL, 'lost', 'settled') WHERE id = ?",
+                [(cost, cost, entry) for entry, cost in costs.items()],
+            )
+            self._commit_accounts(committed)
+            if failures:
+                self._db.executemany("INSERT OR REPLACE INTO failures VALUES (?, ?)", list(failures.items()))
+                self._failed.update(failures)
+            if cured := self._failed.intersection(answered):
+                self._db.executemany("DELETE FROM failures WHERE key = ?", [(key,) for key in sorted(cured)])
+                self._failed -= cured
+        for entry in costs:
+            self._open.pop(entry, None)
+
+    def _stored(self, entry: int) -> tuple[str, str, int]:
+        row = self._db.execute("SELECT role, model, reserved FROM entries WHERE id = ?", (entry,)).fetchone()
+        return (row[0], row[1], row[2])
+
+    def reuse(self, calls: Sequence[tuple[Call, int]]) -> None:
+        """Book cached answers at what they cost when they were paid for, unless this ledger knows their keys."""
+        with transaction(self._db):
+            known = self._known([call.key for call, _ in calls])
+            fresh = {call.key: (call, cost) for call, cost in calls if call.key not in known}
+            self._insert(
+                (None, self._stage, call.role, call.request.model, call.key, 0, cost, "reused")
+                for call, cost in fresh.values()
+            )
+
+    def _known(self, keys: Sequence[str]) -> set[str]:
+        found: set[str] = set()
+        for i in range(0, len(keys), 500):
+            chunk = keys[i : i + 500]
+            marks = ",".join("?" * len(chunk))
+            query = f"SELECT key FROM entries WHERE key IN ({marks}) AND state IN ('settled', 'reused')"  # noqa: S608
+            found.update(row[0] for row in self._db.execute(query, chunk))
+        return found
+
+    def recover(self, cache: Cache, local: frozenset[str] = frozenset()) -> int:
+        """Take up what a crash left open in this stage; returns how many entries are lost.
+
+        An entry whose answer reached the cache is settled at its cost. One of a model in `local` (answered inside this
+        process, so nobody can bill it) is settled at 0. The others are lost: they count as spent at their worst case.
+        """
+        query = "SELECT id, model, key FROM entries WHERE state = 'open' AND stage = ?"
+        left = self._db.execute(query, (self._stage,)).fetchall()
+        if not left:
+            return 0
+        paid = cache.paid([self.ticket(i) for i, _, _ in left], [key for _, _, key in left])
+        costs = {i: paid.get(self.ticket(i), 0 if model in local else None) for i, model, _ in left}
+        self.settle(costs)
+        return sum(cost is None for cost in costs.values())
+
+    def settle_lost(self, total: int) -> int:
+        """Book all lost entries together at what was billed for them, in picodollars; returns how many there were."""
+        lost = self._db.execute("SELECT id, reserved FROM entries WHERE state = 'lost' ORDER BY id").fetchall()
+        reserved = sum(amount for _, amount in lost)
+        costs, rest = {}, total
+        for i, amount in lost:
+            share = min(rest, total * amount // reserved) if reserved else 0
+            costs[i], rest = share, rest - share
+        if lost:
+            costs[lost[-1][0]] += rest
+            self.settle(costs)
+        return len(lost)
+
+    def book(self, role: str) -> Book:
+        """Return what a role's calls came to."""
+        query = "SELECT state, sum(coalesce(cost, reserved)) FROM entries WHERE role = ? GROUP BY state"
+        return Book(**dict(self._db.execute(query, (role,))))
+
+    def committed(self, account: str = RUN_ACCOUNT) -> int:
+        """Return what an account has spent and reserved, in picodollars."""
+        row = self._db.execute("SELECT committed FROM accounts WHERE name = ?", (account,)).fetchone()
+        return int(row[0]) if row else 0
+
+    def costs(self) -> dict[str, int]:
+        """Return what each key's calls cost, in picodollars: settled, lost and reused together."""
+        query = "SELECT key, sum(coalesce(cost, reserved)) FROM entries GROUP BY key"
+        return dict(self._db.execute(query))
+
+    def failures(self) -> dict[str, str]:
+        """Return the code of every call whose last attempt failed for good, by key."""
+        return dict(self._db.execute("SELECT key, code FROM failures"))
+
+    def faults(self) -> list[str]:
+        """Say where the accounts differ from their entries: a ledger that was tampered with."""
+        where = "FROM entries WHERE state <> 'reused'"
+        sums = dict(self._db.execute(
+            f"SELECT role || ':' || model, sum(coalesce(cost, reserved)) {where} GROUP BY role, model"
+        ))  # fmt: skip
+        sums[RUN_ACCOUNT] = sum(sums.values())
+        booked = self._committed()
+        return [
+            f"{self.path}: account {name} says {booked.get(name, 0)} picodollars, its entries {sums.get(name, 0)}"
+            for name in sorted(sums.keys() | booked.keys())
+            if booked.get(name, 0) != sums.get(name, 0)
+        ]

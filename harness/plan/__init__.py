@@ -1,0 +1,1 @@
+"""A run's plan: `run.toml` read, checked whole and frozen."""

@@ -1,0 +1,189 @@
+"""The plan of a run as frozen records: every key that `run.toml` knows (SPEC 2).
+
+Read with `harness.plan.run_toml.read_plan`, which refuses whatever breaks a rule.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from generator.schema.bank import Frozen
+from generator.schema.panel import Judges, Panel, effective_panel
+from harness.calls.call import PICO
+
+SIMULATED = "simulated"  # the name of the built-in endpoint, and of the kind of run that uses it
+SIMULATED_VERSION = "1"  # part of every simulated key: raised when the simulated models change their answers
+
+
+def _iso(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, dt.date) and not isinstance(value, dt.datetime) else value
+
+
+Day = Annotated[str, BeforeValidator(_iso)]
+# Bounds that no plan needs: beyond them picodollars leave the ledger's integers, and waits those of the system.
+Usd = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+
+
+class BankPin(Frozen):
+    """The bank that this run was planned for."""
+
+    version: str
+    sha256: str
+
+
+class Seeds(Frozen):
+    """The seeds of the simulated models and of the audit draw."""
+
+    run: int = Field(ge=0, lt=2**32)
+    audit: int = Field(ge=0, lt=2**32)
+
+
+class Prices(Frozen):
+    """Declared prices in US dollars: a million prompt or completion tokens, and one request. 0 is a price."""
+
+    prompt_per_million: Usd
+    completion_per_million: Usd
+    request: Usd = 0.0
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> int:
+        """Return the cost of one call in picodollars, rounded up."""
+        million = self.prompt_per_million * prompt_tokens + self.completion_per_million * completion_tokens
+        return math.ceil(round(million * (PICO / 1e6) + self.request * PICO, 3))
+
+
+class EndpointPlan(Frozen):
+    """An OpenAI-compatible endpoint: where it is, what it knows, how long to wait for it.
+
+    `params` are the names of the parameters that it knows; no other is sent. `key_env` names the environment variable
+    with the key. `total_wait` bounds the seconds that one call may take with all its attempts; `backoff` is the
+    first wait between them, doubled each time.
+    """
+
+    base_url: str
+    key_env: str | None = None
+    concurrency: int = Field(default=4, ge=1, le=512)
+    connect_timeout: Seconds = 10.0
+    read_timeout: Seconds = 120.0
+    max_attempts: int = Field(default=6, ge=1, le=20)
+    total_wait: Seconds = 300.0
+    backoff: Seconds = 0.5
+    max_bytes: int = Field(default=2_000_000, ge=1_000)
+    params: tuple[str, ...] = Field(default=("temperature", "top_p", "max_tokens"), strict=False)
+    max_tokens_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    response_format: Literal["json_schema", "json_object", "none"] = "json_schema"
+    headers: dict[str, str] = Field(default_factory=dict)
+
+
+class Callee(Frozen):
+    """A model as it is called: subjects and judges alike.
+
+    `served_as` lists further names under which the endpoint may say that it answered. `provider` is sent as it stands,
+    and only where it is given.
+    """
+
+    model: str
+    endpoint: str
+    api_model: str
+    prices: Prices
+    params: dict[str, Any] = Field(default_factory=dict)
+    provider: dict[str, Any] | None = None
+    served_as: tuple[str, ...] = Field(default=(), strict=False)
+
+
+class Subject(Callee):
+    """A model under test; `added` is the day it joined the run (the run's date unless given)."""
+
+    added: Day | None = None
+
+
+class JudgesPlan(Frozen):
+    """Two primary judges and a tiebreak, of three vendors; `params` are their defaults."""
+
+    primary: tuple[Callee, Callee] = Field(strict=False)
+    tiebreak: Callee
+    params: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def all(self) -> tuple[Callee, Callee, Callee]:
+        """The three judges in order."""
+        return (*self.primary, self.tiebreak)
+
+
+class Caps(Frozen):
+    """Spend caps in US dollars: the run, and optionally single models and judges by slug."""
+
+    run: Usd
+    models: dict[str, Usd] = Field(default_factory=dict)
+    judges: dict[str, Usd] = Field(default_factory=dict)
+
+
+class Plan(Frozen):
+    """A run as its `run.toml` declares it. `run_id` is the name of its folder."""
+
+    run_id: str
+    kind: Literal["live", "simulated"]
+    date: Day
+    repeats: int = Field(default=3, ge=1, le=32767)
+    supersedes: str | None = None
+    bank: BankPin
+    seeds: Seeds
+    caps: Caps
+    params: dict[str, Any] = Field(default_factory=dict)
+    endpoints: dict[str, EndpointPlan] = Field(default_factory=dict)
+    models: tuple[Subject, ...] = Field(strict=False, min_length=1)
+    judges: JudgesPlan
+
+    @cached_property
+    def judge_names(self) -> Judges:
+        """The judges as the manifest names them."""
+        a, b = self.judges.primary
+        return Judges(primary=(a.model, b.model), tiebreak=self.judges.tiebreak.model)
+
+    @cached_property
+    def judge(self) -> dict[str, Callee]:
+        """Judges by slug."""
+        return {j.model: j for j in self.judges.all}
+
+    @cached_property
+    def subject(self) -> dict[str, Subject]:
+        """Subjects by slug."""
+        return {m.model: m for m in self.models}
+
+    def panel(self, model: str) -> Panel:
+        """Return the panel of a subject."""
+        return effective_panel(model, self.judge_names)
+
+    def added(self, model: str) -> str:
+        """Return the day on which a subject joined the run, YYYY-MM-DD."""
+        return self.subject[model].added or self.date
+
+    def sent_params(self, callee: Callee) -> dict[str, Any]:
+        """Return the parameters to send: the defaults overlaid by its own, those that its endpoint knows."""
+        defaults = self.params if isinstance(callee, Subject) else self.judges.params
+        merged = {**defaults, **callee.params}
+        if callee.endpoint == SIMULATED:
+            return merged
+        known = self.endpoints[callee.endpoint].params
+        return {name: value for name, value in merged.items() if name in known}
+
+    def effective_params(self, callee: Callee) -> dict[str, Any]:
+        """Return what decides an answer: sent parameters, provider, api_model, and base URL or simulator and seed.
+
+        For a judge the way in which JSON is asked for belongs to it, too.
+        """
+        place: dict[str, Any] = (
+            {"simulated": SIMULATED_VERSION, "simulated_seed": self.seeds.run}
+            if callee.endpoint == SIMULATED
+            else {"base_url": self.endpoints[callee.endpoint].base_url}
+        )
+        provider = {"provider": callee.provider} if callee.provider is not None else {}
+        form = {}
+        if callee.endpoint != SIMULATED and not isinstance(callee, Subject):
+            form = {"response_format": self.endpoints[callee.endpoint].response_format}
+        return {**self.sent_params(callee), **provider, **form, "api_model": callee.api_model, **place}

@@ -1,0 +1,1 @@
+"""A run on its way through eval and judge to its receipts."""

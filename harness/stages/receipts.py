@@ -1,0 +1,199 @@
+"""Writes what the harness hands over (SPEC 3): receipts shards, `manifest.json`, `bank.json`.
+
+The same inputs give the same bytes. Every file is replaced whole; the manifest goes last, and is taken away first, so
+that a run folder never holds a manifest that its shards do not belong to.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from generator.schema.canonical import receipt_id, sha256_hex
+from generator.schema.columns import RECEIPT_SCHEMA
+from generator.schema.names import shard_name, simulated
+from generator.schema.verdict import STATUSES
+from harness.judging.panel import Case
+from harness.money.budget import dollars
+from harness.plan.records import Plan
+
+MANIFEST, BANK, RECEIPTS = "manifest.json", "bank.json", "receipts"
+_VOTE_FIELDS = ("judge", "role", "label", "score", "refusal", "verdict_matches_prose", "evidence", "error", "key")
+
+
+class Till:
+    """Costs by key, given out once: a call that several rows share is paid by the first of them."""
+
+    def __init__(self, costs: Mapping[str, int]) -> None:
+        self._left = dict(costs)
+
+    def pay(self, keys: Iterable[str]) -> float:
+        """Return what these keys cost together, in US dollars; a second time they cost nothing."""
+        return dollars(sum(self._left.pop(key, 0) for key in keys))
+
+
+def receipt(case: Case, plan: Plan, *, harness_sha: str, cost: float) -> dict[str, Any]:
+    """Return one row of the receipts: every column of SPEC 3."""
+    row, prompt, concept = case.row, case.row.prompt, case.row.prompt.concept
+    answer, verdict = case.answer, case.verdict
+    return {
+        "receipt_id": receipt_id(
+            run_id=plan.run_id, bank_sha256=plan.bank.sha256, model=row.model, concept=concept.id,
+            framing=prompt.framing, group=prompt.group.id, repeat=row.repeat,
+        ),
+        "run_id": plan.run_id,
+        "bank_version": plan.bank.version,
+        "bank_sha256": plan.bank.sha256,
+        "harness_sha": harness_sha,
+        "model": row.model,
+        "attribute": concept.attribute,
+        "concept": concept.id,
+        "category": concept.category,
+        "rubric": case.rubric.id,
+        "rubric_sha256": case.rubric.sha256,
+        "framing": prompt.framing,
+        "group": prompt.group.id,
+        "group_np": prompt.rendered.np,
+        "prompt": prompt.rendered.text,
+        "prompt_sha256": prompt.sha256,
+        "swap_start": prompt.rendered.start,
+        "swap_end": prompt.rendered.end,
+        "repeat": row.repeat,
+        "polarity": concept.polarity,
+        "two_sided": concept.two_sided,
+        "response": answer.text if answer else None,
+        "finish_reason": answer.finish_reason if answer else None,
+        "response_key": row.key if answer else None,
+        "served_by": answer.served_by if answer else None,
+        "mask_spans": [{"start": start, "end": end} for start, end in case.spans],
+        "mask_leak": case.leak,
+        "votes": [{name: getattr(vote, name) for name in _VOTE_FIELDS} for vote in case.votes],
+        "final_label": verdict.label,
+        "value": verdict.value,
+        "status": verdict.status,
+        "prompt_tokens": answer.prompt_tokens if answer else None,
+        "completion_tokens": answer.completion_tokens if answer else None,
+        "cost_usd": cost,
+    }  # fmt: skip
+
+
+def shard_bytes(rows: Sequence[dict[str, Any]]) -> bytes:
+    """Return a shard as zstd Parquet, rows in the order of SPEC 3; the file says of itself whether it is simulated."""
+    mark = "true" if rows and simulated(rows[0]["model"]) else "false"
+    table = pa.Table.from_pylist(list(rows), schema=RECEIPT_SCHEMA.with_metadata({"simulated": mark}))
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", compression_level=9)
+    return bytes(sink.getvalue())
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    half = path.with_name(f".{path.name}.part")
+    try:
+        with half.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        half.replace(path)
+    except OSError as error:  # a full disk does not say of itself which file it was
+        raise OSError(error.errno, error.strerror, error.filename or str(path)) from None
+    finally:
+        half.unlink(missing_ok=True)
+
+
+class ReceiptsWriter:
+    """Writes a run's shards one by one, then bank and manifest."""
+
+    def __init__(self, folder: Path, plan: Plan, *, harness_sha: str, costs: Mapping[str, int]) -> None:
+        self._folder, self._plan, self._sha = folder, plan, harness_sha
+        self._till = Till(costs)
+        self._shards: list[dict[str, Any]] = []
+        self.counts: Counter[str] = Counter(dict.fromkeys(STATUSES, 0))
+        (folder / MANIFEST).unlink(missing_ok=True)
+
+    def shard(self, model: str, cases: Iterable[Case]) -> None:
+        """Write the shard of one model."""
+        rows = [
+            receipt(case, self._plan, harness_sha=self._sha, cost=self._till.pay((case.row.key, *case.keys)))
+            for case in cases
+        ]
+        self.counts.update(row["status"] for row in rows)
+        name = f"{RECEIPTS}/{shard_name(model)}.parquet"
+        data = shard_bytes(rows)
+        replace_file(self._folder / name, data)
+        self._shards.append({"file": name, "model": model, "rows": len(rows), "sha256": sha256_hex(data)})
+
+    def finish(self, bank: bytes, *, subjects: int, judges: int) -> dict[str, Any]:
+        """Write `bank.json` and `manifest.json`, drop shards of models that left the plan; spend in picodollars."""
+        kept = {self._folder / shard["file"] for shard in self._shards}
+        for path in (self._folder / RECEIPTS).glob("*.parquet"):
+            if path not in kept:
+                path.unlink()
+        replace_file(self._folder / BANK, bank)
+        manifest = self._manifest(subjects, judges)
+        text = json.dumps(manifest, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False)
+        replace_file(self._folder / MANIFEST, f"{text}\n".encode())
+        return manifest
+
+    def _manifest(self, subjects: int, judges: int) -> dict[str, Any]:
+        plan = self._plan
+        return {
+            "run_id": plan.run_id,
+            "kind": plan.kind,
+            "date": plan.date,
+            "bank_version": plan.bank.version,
+            "bank_sha256": plan.bank.sha256,
+            "repeats": plan.repeats,
+            "seeds": {"run": plan.seeds.run, "audit": plan.seeds.audit},
+            "harness_sha": self._sha,
+            "judges": plan.judge_names.model_dump(mode="json"),
+            "supersedes": plan.supersedes,
+            "models": [self._model(slug) for slug in sorted(plan.subject, key=str.encode)],
+            "spend": {
+                "subjects_usd": dollars(subjects),
+                "judges_usd": dollars(judges),
+                "total_usd": dollars(subjects + judges),
+            },
+            "counts": dict(self.counts),
+            "shards": self._shards,
+        }
+
+    def _model(self, slug: str) -> dict[str, Any]:
+        plan, subject = self._plan, self._plan.subject[slug]
+        return {
+            "model": slug,
+            "api_model": subject.api_model,
+            "endpoint": subject.endpoint,
+            "params": plan.effective_params(subject),
+            "added": plan.added(slug),
+            "panel": plan.panel(slug).model_dump(mode="json"),
+        }
+
+
+def harness_commit(root: Path) -> str:
+    """Return the git commit of the harness, `-dirty` when its code differs from it, `unknown` outside its repository.
+
+    What counts as its code is what decides an answer or a label: `harness/` and `generator/schema/`.
+    """
+    try:
+        if Path(_git(root, "rev-parse", "--show-toplevel")).resolve() != root.resolve():
+            return "unknown"
+        head = _git(root, "rev-parse", "HEAD")
+        changes = _git(root, "status", "--porcelain", "--", "harness", "generator/schema")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return f"{head}-dirty" if changes else head
+
+
+def _git(root: Path, *words: str) -> str:
+    command = ("git", "-C", str(root), *words)
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603 - own words

@@ -1,0 +1,77 @@
+"""What eval and judge open alike: plan, bank, lock, cache, ledger, endpoints, engine (SPEC 2).
+
+with open_session(folder, stage="judge", bank=bank, cache=path, now=now) as session:
+    outcome = session.engine.run(calls, watch=...)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from generator.schema.bank import Bank
+from generator.schema.errors import CheckError
+from harness.cache.answers import Cache
+from harness.calls.call import BatchEndpoint, Endpoint
+from harness.calls.client import HttpEndpoint
+from harness.engine.cache_choice import path_from
+from harness.engine.lock import stage_lock
+from harness.engine.runner import Engine
+from harness.money.budget import Ledger, caps_of
+from harness.plan.records import SIMULATED, Plan
+from harness.plan.run_toml import RUN_TOML, check_pin, read_plan
+
+
+@dataclass(frozen=True)
+class Session:
+    """An open stage; `lost` counts the calls that a crash left unsettled."""
+
+    folder: Path
+    plan: Plan
+    bank: Bank
+    cache: Cache
+    ledger: Ledger
+    engine: Engine
+    lost: int
+
+
+def connect(plan: Plan, bank: Bank, environment: Mapping[str, str]) -> dict[str, Endpoint | BatchEndpoint]:
+    """Return the endpoints that a plan's models and judges use, by name; raises InputError where a key is missing."""
+    used = {callee.endpoint for callee in (*plan.models, *plan.judges.all)}
+    if plan.kind == SIMULATED:
+        from harness.simulated.endpoint import Simulated
+
+        return {SIMULATED: Simulated(bank, plan.seeds.run)}
+    callees = (*plan.models, *plan.judges.all)
+    return {
+        name: HttpEndpoint(name, limits, [c for c in callees if c.endpoint == name], environment)
+        for name, limits in plan.endpoints.items()
+        if name in used
+    }
+
+
+@contextmanager
+def open_session(
+    folder: Path, *, stage: str, bank: Bank, cache: Path, now: int, environment: Mapping[str, str]
+) -> Iterator[Session]:
+    """Check the plan against the bank, then hold the stage's lock while it runs.
+
+    Raises InputError when the plan is bad, was made for another bank, a key is missing, or the stage runs already.
+    """
+    plan = read_plan(folder)
+    check_pin(plan, bank, str(folder / RUN_TOML))
+    endpoints = connect(plan, bank, environment)
+    local = frozenset(c.model for c in (*plan.models, *plan.judges.all) if c.endpoint == SIMULATED)
+    with (
+        stage_lock(folder, stage),
+        Cache(cache, now=now) as answers,
+        Ledger(folder, run_id=plan.run_id, stage=stage, caps=caps_of(plan)) as ledger,
+    ):
+        ledger.remember_cache(path_from(folder, cache))
+        lost = ledger.recover(answers, local)
+        if faults := ledger.faults():
+            raise CheckError(*faults)
+        engine = Engine(plan, cache=answers, ledger=ledger, endpoints=endpoints)
+        yield Session(folder, plan, bank, answers, ledger, engine, lost)

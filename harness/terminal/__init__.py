@@ -1,0 +1,1 @@
+"""What the operator sees while a stage runs and when it ends."""
