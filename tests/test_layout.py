@@ -34,6 +34,58 @@ def imported(path: Path) -> set[str]:
 GRAPH = {module_name(path): imported(path) - {module_name(path)} for path in SOURCES}
 
 
+# The rooms of each program, from the ground up: a room imports from its own and from those before it, never back.
+ROOMS = {
+    "generator": (
+        "schema", "stats", "machine", "runs", "scoring", "edition", "html", "data", "receipts", "pages", "publishing",
+        "verify", "commands",
+    ),
+    "harness": (
+        "bank", "plan", "calls", "cache", "money", "engine", "masking", "eval", "judging", "simulated", "audit",
+        "stages", "terminal", "commands",
+    ),
+}  # fmt: skip
+
+
+def room(module: str) -> tuple[str, str]:
+    """The program and the room of a module: ("generator", "schema"), or ("generator", "") for what lies outside."""
+    program, _, rest = module.partition(".")
+    name = rest.partition(".")[0]
+    return program, name if name in ROOMS[program] else ""
+
+
+def runs_back(graph: dict[str, set[str]]) -> list[str]:
+    """Every import of a later room by an earlier one of the same program."""
+    found = []
+    for module, targets in graph.items():
+        (program, own), order = room(module), ROOMS[room(module)[0]]
+        for target in targets:
+            other_program, other = room(target)
+            if own and other and program == other_program and order.index(other) > order.index(own):
+                found.append(f"{module} -> {target}")
+    return sorted(found)
+
+
+class TestRooms:
+    def test_every_folder_of_code_is_a_room(self):
+        # `recompute` holds programs for the reader, which import nothing of the project.
+        folders = {(p.parent.parent.name, p.parent.name) for p in SOURCES if len(p.relative_to(ROOT).parts) > 2}
+        expected = {(program, name) for program, names in ROOMS.items() for name in names}
+        assert folders - {("generator", "recompute")} == expected
+
+    def test_every_module_lies_in_a_room(self):
+        outside = {m for m in GRAPH if "." in m and not room(m)[1] and not m.startswith("generator.recompute")}
+        assert outside == {"generator.__main__", "generator.cli"}
+
+    def test_no_import_runs_back(self):
+        assert runs_back(GRAPH) == []
+
+    def test_the_finder_can_fail(self):
+        assert runs_back({"generator.schema.bank": {"generator.stats.cells"}}) == [
+            "generator.schema.bank -> generator.stats.cells"
+        ]
+
+
 class TestImports:
     def test_generator_never_imports_harness(self):
         guilty = {

@@ -12,8 +12,9 @@ from generator.data.dictionary import REVIEWERS, render_dictionary
 from generator.edition import paths
 from generator.html.receipt_words import vote_text
 from generator.pages.audit_answers import differing
-from generator.pages.run import declared, render_audit, render_judging, render_run, reviewer, verdict
+from generator.pages.run import declared, render_audit, render_judging, render_run, verdict
 from generator.pages.views import View
+from generator.runs.operator_notes import reviewer
 from generator.scoring.gate import Standing
 from generator.stats.evidence import FLAGGED_AT, SUGGESTIVE_AT
 from tests.editions import make_edition, small_bank

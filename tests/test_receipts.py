@@ -15,10 +15,10 @@ from generator.schema.canonical import receipt_id, sha256_hex
 from generator.schema.columns import RECEIPT_COLUMNS, RECEIPT_SCHEMA
 from generator.schema.manifest import read_manifest
 from generator.schema.verdict import Vote
-from harness.calls.call import PICO, Answer
+from harness.calls.call import Answer
 from harness.eval.questions import bank_prompts, planned_rows
 from harness.judging.panel import Bench, Case
-from harness.plan.records import Plan
+from harness.plan.records import PICO, Plan
 from harness.stages.receipts import ReceiptsWriter, Till, harness_commit, receipt, replace_file, shard_bytes
 from tests.factories import make_bank
 from tests.plans import make_plan, simulated_data

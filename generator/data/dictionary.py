@@ -12,7 +12,7 @@ from generator.data.table_files import DataFile
 from generator.edition import paths
 from generator.edition.edition import Edition
 from generator.html.frame import frame, render_page
-from generator.pages.run import reviewer
+from generator.runs.operator_notes import reviewer
 from generator.schema.columns import MASK_SPANS, RECEIPT_COLUMNS, VOTE_FIELDS, VOTES, Column
 from generator.schema.score_rows import ROW_KINDS
 from generator.schema.table_rows import TABLE_ROWS, RowSet

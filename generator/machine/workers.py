@@ -21,7 +21,6 @@ from generator.schema.errors import InputError
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-PRELOAD = "generator.publishing.tasks"
 _SHARES = 3  # a process takes its names in about as many portions, so that none waits long for the last
 DASK_TIMEOUT = "10s"
 _AGAIN = "the site in place is as it was; publish again"
@@ -112,17 +111,17 @@ def _await_parent() -> None:
 
 
 @contextmanager
-def local_workers(jobs: int, *, preload: str = PRELOAD) -> Iterator[Workers]:
+def local_workers(jobs: int, *, preload: str | None = None) -> Iterator[Workers]:
     """Yield workers on this machine: one process a job, or this process when there is one job.
 
-    `preload` names the module of their tasks.
+    `preload` names the module of their tasks, which each worker then finds loaded.
     """
     if jobs < 2:
         yield Inline()
         return
     # A fork server starts clean and early: workers never inherit threads, and load the heavy modules once.
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([preload])
+    context.set_forkserver_preload([preload] if preload else [])
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent)
     try:
         for _ in range(jobs):

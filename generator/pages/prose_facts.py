@@ -18,7 +18,7 @@ from generator.edition.edition import Edition
 from generator.html.frame import cell, concept_title, number, score
 from generator.html.markdown import Safe, plain
 from generator.pages.rule_facts import rule_facts
-from generator.pages.run import reviewer
+from generator.runs.operator_notes import reviewer
 from generator.schema.bank import BINS, CATEGORIES, DEMOGRAPHIC, FRAMINGS, Attribute, Bank
 from generator.schema.tables import RUN_WIDE
 from generator.scoring.lookup import ScoreBook, ScoreRow

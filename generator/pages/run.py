@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 from generator.edition import paths
@@ -15,14 +13,13 @@ from generator.edition.coverage import Asked
 from generator.html.frame import frame, plural, render_page
 from generator.pages.audit_answers import differing
 from generator.pages.views import View
+from generator.runs.operator_notes import read_note, reviewer
 from generator.schema.bank import REFUSAL, Rubric
 from generator.schema.panel import Panel
 from generator.schema.tables import RUN_WIDE
 from generator.schema.verdict import SCORE_TOLERANCE, STATUSES, score_bin
 from generator.scoring.lookup import ScoreRow
 
-NOTE_FILE = "note.txt"
-AUDIT_RECORD = Path("audit", "draw.json")  # the harness's; a run may come without it
 _ALL_THROUGH = "Every rubric passes the gate."
 _PANEL_RATES = ("contested_rate", "error_rate", "verdict_mismatch_rate", "mask_leakage")
 
@@ -172,27 +169,9 @@ def render_audit(view: View, page: str) -> bytes:
     )
 
 
-def reviewer(folder: Path) -> str:
-    """Return who labeled a run's audit sample by the record of its draw: human, simulated, or nothing without one."""
-    try:
-        record = json.loads((folder / AUDIT_RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return ""
-    found = record.get("reviewer") if isinstance(record, dict) else None
-    return found if found in ("human", "simulated") else ""
-
-
 def not_covered(view: View) -> tuple[str, ...]:
     """Return the models that were added after the audit sample was drawn."""
     return tuple(view.edition.scored.coverage.not_covered) if view.edition.scored.coverage else ()
-
-
-def read_note(folder: Path) -> tuple[str, ...]:
-    """Read the operator's note on a run (`note.txt` in its folder): paragraphs of plain text, none without the file."""
-    file = folder / NOTE_FILE
-    if not file.is_file():
-        return ()
-    return tuple(" ".join(part.split()) for part in file.read_text(encoding="utf-8").split("\n\n") if part.strip())
 
 
 def shared_params(view: View) -> dict[str, Any]:

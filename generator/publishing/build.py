@@ -48,7 +48,7 @@ def build(options: Options, plan: Plan, state: State, report: Report, state_file
     """
     # The workers end before the tree is swapped in, or cleared away: none may still write below it.
     with fresh_tree(options.out) as root, ExitStack() as stack:
-        local = stack.enter_context(local_workers(options.jobs))
+        local = stack.enter_context(local_workers(options.jobs, preload=make_prose.__module__))
         remote = stack.enter_context(dask_workers(options.dask)) if options.dask else local
         each = remote.each if options.dask or options.jobs > 1 else None
         editions, plan, expected = _editions(options, plan, state, report, each)

@@ -14,7 +14,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from generator.edition.edition import Edition
-from generator.pages.run import AUDIT_RECORD, NOTE_FILE, read_note, reviewer
+from generator.runs.operator_notes import AUDIT_RECORD, NOTE_FILE, read_note, reviewer
 from generator.schema.bank import Frozen, validation_faults
 from generator.schema.errors import InputError
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 TRIES = 3  # an answer that cannot be used is asked for again, twice
-PICO = 10**12  # money is counted in whole picodollars: sums are exact and do not depend on their order
 
 # What became of a call that has an answer. Only these are ever stored:
 #   answered  the model's text, finish_reason `stop` or the like

@@ -25,7 +25,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from harness.calls.call import PICO, Answer, CallError, EndpointError
+from harness.calls.call import Answer, CallError, EndpointError
+from harness.plan.records import PICO
 
 RETRYABLE = frozenset({408, 409, 425, 429})
 _CUT = frozenset({"length", "max_tokens"})

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from harness.cache.answers import Cache
 from harness.cache.database import Database, transaction
-from harness.calls.call import PICO, Call, Request
-from harness.plan.records import Plan, Prices
+from harness.calls.call import Call, Request
+from harness.plan.records import PICO, Plan, Prices
 
 LEDGER = "ledger.sqlite"
 RUN_ACCOUNT = "run"

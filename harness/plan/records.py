@@ -14,8 +14,8 @@ from pydantic import BeforeValidator, Field
 
 from generator.schema.bank import Frozen
 from generator.schema.panel import Judges, Panel, effective_panel
-from harness.calls.call import PICO
 
+PICO = 10**12  # money is counted in whole picodollars: sums are exact and do not depend on their order
 SIMULATED = "simulated"  # the name of the built-in endpoint, and of the kind of run that uses it
 SIMULATED_VERSION = "1"  # part of every simulated key: raised when the simulated models change their answers
 

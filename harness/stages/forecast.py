@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 
 from generator.schema.bank import Bank
 from harness.cache.answers import Cache
-from harness.calls.call import PICO, Answer, Call
+from harness.calls.call import Answer, Call
 from harness.engine.outcome import Outcome
 from harness.eval.questions import PlannedRow, Prompt, planned_rows, response_calls
 from harness.judging.panel import Bench, Case
 from harness.masking.mask import mask_prompt
 from harness.money.budget import dollars, worst_case
-from harness.plan.records import Callee, Plan
+from harness.plan.records import PICO, Callee, Plan
 
 BYTES_PER_TOKEN = 4
 JUDGE_TOKENS = 60

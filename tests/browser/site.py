@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from generator.pages.run import NOTE_FILE
+from generator.runs.operator_notes import NOTE_FILE
 from generator.schema.panel import Judges
 from tests import factories
 
