@@ -237,7 +237,8 @@ class TestInterrupted:
         content, out = site
         before = contents(out)
         code = (
-            "import os, signal; from generator import build; from generator.publishing.publish import Options, publish;"
+            "import os, signal; from generator.publishing import build;"
+            "from generator.publishing.publish import Options, publish;"
             "from pathlib import Path;"
             "build.write_root = lambda *_: os.kill(os.getpid(), signal.SIGKILL);"
             f"publish(Options(out=Path({str(out)!r}), content=Path({str(content)!r}), jobs=2))"
