@@ -18,7 +18,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -71,14 +70,9 @@ def _shard_file(model: str) -> str:
 
 
 def read_shard(run: Run, model: str, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return a model's receipts in canonical order, all columns or some."""
-    keys = ["concept", "framing", "group", "repeat"]
-    wanted = None if columns is None else [*columns, *(k for k in keys if k not in columns)]
-    table = pq.read_table(run.shard_path(model), columns=wanted, partitioning=None).combine_chunks()
-    positions = run.layout.positions(table)
-    if (np.diff(positions) < 0).any():
-        table = table.take(np.argsort(positions, kind="stable"))
-    return table if columns is None else table.select(list(columns))
+    """Return a model's receipts, all columns or some, as they stand: `load_run` takes only canonical order."""
+    wanted = None if columns is None else list(columns)
+    return pq.read_table(run.shard_path(model), columns=wanted, partitioning=None).combine_chunks()
 
 
 def shard_key(manifest: Manifest, entry: ShardEntry) -> str:

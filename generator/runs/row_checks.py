@@ -192,6 +192,11 @@ def _check_keys(table: pa.Table, positions: npt.NDArray[np.int64], found: Findin
     ordered = positions[order]
     again[order[1:]] = (ordered[1:] == ordered[:-1]) & (ordered[1:] >= 0)
     found.rows(again, "receipt_id", lambda row: f"the row stands twice: {key(row)}")
+    late = np.flatnonzero(np.diff(positions) < 0) + 1
+    if not found and len(late):  # one row that moved puts the others out of place too: only the first is of use
+        first = np.arange(len(positions)) == late[0]
+        rule = "rows stand in the order of attribute, concept, framing, group, repeat, ids by their bytes"
+        found.rows(first, "concept", lambda row: f"out of place, it belongs further up: {key(row)}; {rule}")
 
 
 def _check_bank_columns(table: pa.Table, positions: npt.NDArray[np.int64], plan: Plan, found: Findings) -> None:
