@@ -130,7 +130,7 @@ class TestCheck:
 class TestVote:
     def test_a_label(self) -> None:
         vote = STANCE.vote(Answer(json.dumps(label_answer())), judge="j/x", role="primary", key="k")
-        assert vote == Vote("j/x", "primary", "MIXED", None, False, True, "says both", None, "k")
+        assert vote == Vote("j/x", "primary", "MIXED", None, False, True, "says both", None, "k", evidence_cut=False)
 
     def test_the_refusal_label_is_a_refusal(self) -> None:
         vote = STANCE.vote(Answer(json.dumps(label_answer(label="REFUSAL"))), judge="j/x", role="primary", key="k")
@@ -138,7 +138,7 @@ class TestVote:
 
     def test_a_score_has_its_bin_and_no_verdict_word(self) -> None:
         vote = SCORE.vote(Answer(json.dumps(score_answer())), judge="j/x", role="tiebreak", key="k")
-        assert vote == Vote("j/x", "tiebreak", "60-79", 70, False, None, "says so", None, "k")
+        assert vote == Vote("j/x", "tiebreak", "60-79", 70, False, None, "says so", None, "k", evidence_cut=False)
 
     def test_a_refused_score_is_dropped(self) -> None:
         vote = SCORE.vote(Answer(json.dumps(score_answer(refusal=True))), judge="j/x", role="primary", key="k")

@@ -36,7 +36,13 @@ class TestStore:
         with Cache(tmp_path / "c.sqlite", now=8) as cache:
             assert cache.lookup([cut.key, sha256_hex("b")]) == {cut.key: cut.answer}
 
-    @pytest.mark.parametrize("outcome", ["cut", "filtered", "unusable"])
+    def test_the_vendors_word_and_the_thinking_come_back(self, tmp_path: Path) -> None:
+        filtered = entry("a", "", outcome="filtered", filter_word="refusal", reasoning_tokens=3)
+        with Cache(tmp_path / "c.sqlite", now=7) as cache:
+            cache.store([filtered])
+            assert cache.lookup([filtered.key]) == {filtered.key: filtered.answer}
+
+    @pytest.mark.parametrize("outcome", ["cut", "cut_before_answer", "filtered", "unusable"])
     def test_no_answer_but_a_good_one_comes_back_as_good(self, tmp_path: Path, outcome: str) -> None:
         error = "empty" if outcome == "unusable" else None
         with Cache(tmp_path / "c.sqlite", now=7) as cache:
@@ -104,6 +110,27 @@ class TestOpening:
         connection.close()
         with pytest.raises(InputError, match="written by another version"):
             Cache(tmp_path / "c.sqlite", now=7)
+
+    def test_the_answers_of_format_1_are_read_and_added_to(self, tmp_path: Path) -> None:
+        key = sha256_hex("a")
+        old = sqlite3.connect(tmp_path / "c.sqlite")
+        old.execute(
+            "CREATE TABLE answers (key BLOB PRIMARY KEY, role TEXT NOT NULL, model TEXT NOT NULL,"
+            " outcome TEXT NOT NULL, text TEXT NOT NULL, finish_reason TEXT NOT NULL, served_by TEXT NOT NULL,"
+            " prompt_tokens INTEGER, completion_tokens INTEGER, cost INTEGER NOT NULL, error TEXT,"
+            " ticket TEXT NOT NULL, last_cost INTEGER NOT NULL, stored_at INTEGER NOT NULL) STRICT"
+        )
+        row = (bytes.fromhex(key), "subject", "alpha/one", "cut", "Yes, bec", "length", "one@here", 3, 4, 50, None)
+        old.execute(f"INSERT INTO answers VALUES ({','.join('?' * 14)})", (*row, "run/1", 20, 7))
+        old.execute("PRAGMA user_version=1")
+        old.commit()
+        old.close()
+        new = entry("b", reasoning_tokens=2)
+        for _ in range(2):  # the second time it is of this format
+            with Cache(tmp_path / "c.sqlite", now=8) as cache:
+                cache.store([new])
+                found = cache.lookup([key, new.key])
+            assert found == {key: Answer("Yes, bec", "cut", "length", "one@here", 3, 4, 50), new.key: new.answer}
 
     def test_a_folder_that_cannot_be_made_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "file").touch()

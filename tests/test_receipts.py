@@ -19,6 +19,7 @@ from harness.calls.call import Answer
 from harness.eval.questions import bank_prompts, planned_rows
 from harness.judging.panel import Bench, Case
 from harness.plan.records import PICO, Plan
+from harness.stages.judging import ROOT
 from harness.stages.receipts import ReceiptsWriter, Till, harness_commit, receipt, replace_file, shard_bytes
 from tests.factories import make_bank
 from tests.plans import make_plan, simulated_data
@@ -77,7 +78,7 @@ class TestReceipt:
 
     def test_a_failed_call_leaves_its_columns_null(self) -> None:
         bench = Bench(PLAN, BANK)
-        row = receipt(bench.case(cases()[0].row, None), PLAN, harness_sha=SHA, cost=0.0)
+        row = receipt(bench.case(cases()[0].row, "transport"), PLAN, harness_sha=SHA, cost=0.0)
         nulls = {k for k, v in row.items() if v is None}
         assert nulls == {
             "response", "finish_reason", "response_key", "served_by", "final_label", "value", "prompt_tokens",
@@ -193,6 +194,10 @@ class TestHarnessCommit:
         head = self.repository(tmp_path / "r")
         (tmp_path / "r" / "harness" / "a.py").write_text("2\n")
         assert harness_commit(tmp_path / "r") == f"{head}-dirty"
+
+    def test_the_judge_stage_asks_about_this_repository(self) -> None:
+        assert (ROOT / "harness").is_dir()
+        assert (ROOT / "pyproject.toml").is_file()
 
     def test_outside_its_own_repository_it_is_unknown(self, tmp_path: Path) -> None:
         self.repository(tmp_path / "r")

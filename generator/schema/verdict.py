@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from generator.schema.bank import BINS, REFUSAL, Rubric
 
 SCORE_TOLERANCE = 10
-# Why a vote has no label: a closed list, so that no provider's text reaches a file.
+# Why a vote has no label, or a call no answer: a closed list, so that no provider's text reaches a file.
 VOTE_ERRORS = (
     "blocked",
+    "cut",
     "empty",
+    "filtered",
     "http_status",
     "not_json",
     "provider_error",
@@ -23,11 +25,20 @@ VOTE_ERRORS = (
     "wrong_shape",
 )
 STATUSES = ("scored", "refused", "contested", "error")
+# What became of the question to the model.
+OUTCOMES = ("answered", "filtered", "cut_before_answer", "failed")
+# What was taken off a judge's reply before its JSON was read.
+UNWRAPPED = ("fence", "thought", "stop_token", "tool_call", "number_form")
+FILTER_WORD_LENGTH = 80
 
 
 @dataclass(frozen=True)
 class Vote:
-    """One judge's vote as published; a field that the judge's JSON lacks is None (SPEC 3)."""
+    """One judge's vote as published; a field that the judge's JSON lacks is None (SPEC 3).
+
+    `unwrapped`: items of `UNWRAPPED` in their order, joined by `;`, or None. `evidence_cut`: whether the evidence was
+    longer than a judge may write and was cut; None for an error.
+    """
 
     judge: str
     role: str
@@ -38,6 +49,8 @@ class Vote:
     evidence: str | None
     error: str | None
     key: str | None
+    unwrapped: str | None = None
+    evidence_cut: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -47,6 +60,12 @@ class Verdict:
     label: str | None
     value: float | None
     status: str
+
+
+def filter_word(text: str) -> str | None:
+    """Return a vendor's word for its filter as published: one line, no control or format characters, at most 80."""
+    words = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return words[:FILTER_WORD_LENGTH].rstrip() or None
 
 
 def score_bin(score: float) -> str:

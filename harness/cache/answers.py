@@ -15,14 +15,14 @@ from harness.cache.database import Database, transaction
 from harness.calls.call import Answer
 
 DEFAULT_CACHE = Path(".cache/answers.sqlite")
-_VERSION = 1
+_VERSION = 2
 _CHUNK = 500  # keys a query: below SQLite's oldest limit on variables
 _TABLE = """
 CREATE TABLE IF NOT EXISTS answers (
     key BLOB PRIMARY KEY,          -- SHA-256, 32 bytes
     role TEXT NOT NULL,            -- subject or judge
     model TEXT NOT NULL,           -- slug of who answered
-    outcome TEXT NOT NULL,         -- answered, cut, filtered, unusable
+    outcome TEXT NOT NULL,         -- as harness.calls.call names it
     text TEXT NOT NULL,
     finish_reason TEXT NOT NULL,
     served_by TEXT NOT NULL,
@@ -32,10 +32,23 @@ CREATE TABLE IF NOT EXISTS answers (
     error TEXT,                    -- of an unusable answer: why
     ticket TEXT NOT NULL,          -- reservation that paid the last attempt: run/number
     last_cost INTEGER NOT NULL,    -- picodollars of that attempt alone
-    stored_at INTEGER NOT NULL     -- seconds since 1970
+    stored_at INTEGER NOT NULL,    -- seconds since 1970
+    filter_word TEXT,              -- of a filtered answer: the vendor's own word
+    reasoning_tokens INTEGER
 ) STRICT
 """
-_FIELDS = "text, outcome, finish_reason, served_by, prompt_tokens, completion_tokens, cost, error"
+# What a cache of an earlier format lacks, by the format it has: its answers keep null there.
+_UPGRADES = {
+    1: (
+        "ALTER TABLE answers ADD COLUMN filter_word TEXT",
+        "ALTER TABLE answers ADD COLUMN reasoning_tokens INTEGER",
+    )
+}
+_FIELDS = (
+    "text, outcome, finish_reason, served_by, prompt_tokens, completion_tokens, cost, error, filter_word,"
+    " reasoning_tokens"
+)
+_STORED = f"key, role, model, {_FIELDS}, ticket, last_cost, stored_at"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +80,7 @@ class Cache(Database):
     """The cache, open for reading and writing; one writer a process."""
 
     def __init__(self, path: Path, *, now: int) -> None:
-        super().__init__(path, _TABLE, _VERSION)
+        super().__init__(path, _TABLE, _VERSION, _UPGRADES)
         self._now = now
 
     def lookup(self, keys: Sequence[str]) -> dict[str, Answer]:
@@ -93,10 +106,10 @@ class Cache(Database):
     def store(self, entries: Sequence[Entry]) -> dict[str, Answer]:
         """Put answers on the disk in one transaction; return those keys that another process stored first."""
         rows = [_row(entry, self._now) for entry in entries]
-        marks = ",".join("?" * 14)
+        marks = ",".join("?" * len(_STORED.split(",")))
         with transaction(self._db):
             before = self._db.total_changes
-            insert = f"INSERT INTO answers VALUES ({marks}) ON CONFLICT DO NOTHING"  # noqa: S608 - question marks only
+            insert = f"INSERT INTO answers ({_STORED}) VALUES ({marks}) ON CONFLICT DO NOTHING"  # noqa: S608 - own names
             self._db.executemany(insert, rows)
             stored = self._db.total_changes - before
         if stored == len(rows):
@@ -139,6 +152,7 @@ def _row(entry: Entry, now: int) -> tuple[object, ...]:
     a = entry.answer
     assert a.cost is not None
     return (
-        bytes.fromhex(entry.key), entry.role, entry.model, a.outcome, a.text, a.finish_reason, a.served_by,
-        a.prompt_tokens, a.completion_tokens, a.cost, a.error, entry.ticket, entry.last_cost, now,
+        bytes.fromhex(entry.key), entry.role, entry.model, a.text, a.outcome, a.finish_reason, a.served_by,
+        a.prompt_tokens, a.completion_tokens, a.cost, a.error, a.filter_word, a.reasoning_tokens,
+        entry.ticket, entry.last_cost, now,
     )  # fmt: skip

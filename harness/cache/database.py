@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -12,13 +12,15 @@ from typing import Self
 
 from generator.schema.errors import InputError
 
+Upgrades = Mapping[int, Sequence[str]]  # the statements that lead from a format to the next, by that format
+
 
 class Database:
     """A file opened for reading and writing, closed at the end of its `with` block."""
 
-    def __init__(self, path: Path, tables: str, version: int) -> None:
+    def __init__(self, path: Path, tables: str, version: int, upgrades: Upgrades | None = None) -> None:
         self.path = path
-        self._db = open_database(path, tables, version)
+        self._db = open_database(path, tables, version, upgrades or {})
 
     def __enter__(self) -> Self:
         return self
@@ -43,8 +45,11 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.commit()
 
 
-def open_database(path: Path, tables: str, version: int) -> sqlite3.Connection:
-    """Open or create a SQLite file in WAL mode with full flushing; raises InputError when it is something else."""
+def open_database(path: Path, tables: str, version: int, upgrades: Upgrades) -> sqlite3.Connection:
+    """Open or create a SQLite file in WAL mode with full flushing; raises InputError when it is something else.
+
+    A file of an earlier format is brought to this one, in one transaction, where `upgrades` leads there step by step.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
@@ -56,6 +61,11 @@ def open_database(path: Path, tables: str, version: int) -> sqlite3.Connection:
                 for statement in tables.split(";"):
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version={version}")
+            elif found < version and all(step in upgrades for step in range(found, version)):
+                for statement in (s for step in range(found, version) for s in upgrades[step]):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version={version}")
+                found = version
     except (sqlite3.Error, OSError) as error:
         raise InputError(f"{path}: cannot be opened as a database: {error}; move it away or name another") from None
     if found not in (0, version):

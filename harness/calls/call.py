@@ -15,10 +15,11 @@ TRIES = 3  # an answer that cannot be used is asked for again, twice
 # What became of a call that has an answer. Only these are ever stored:
 #   answered  the model's text, finish_reason `stop` or the like
 #   cut       the text ended at `length`; judged as it stands, and counted
-#   filtered  the vendor's own content filter answered: REFUSAL without votes
+#   filtered  the vendor's own content filter answered: REFUSAL without votes; `filter_word` is what the vendor calls it
+#   cut_before_answer  every token that was allowed went into thinking: there is no answer to judge, and the row says so
 #   unusable  the model answered, but `Call.check` refused the text as often as it may; `error` says why. Stored so that
 #             a second run asks nothing, and comes back as the failure that it is, never as an answer
-Outcome = Literal["answered", "cut", "filtered", "unusable"]
+Outcome = Literal["answered", "cut", "cut_before_answer", "filtered", "unusable"]
 
 
 class Message(NamedTuple):
@@ -51,7 +52,9 @@ class Answer:
     """What an endpoint answered. `cost` in picodollars: reported by an endpoint, or None where only tokens are known.
 
     From the cache and the engine `cost` is always set, and covers every attempt that the call took.
-    `error` is None, or for outcome `unusable` a code of `generator.schema.verdict.VOTE_ERRORS`.
+    `error` is None, or for outcome `unusable` a code of `generator.schema.verdict.VOTE_ERRORS`. `filter_word` is None,
+    or for outcome `filtered` the vendor's own word as `generator.schema.verdict.filter_word` cleans it.
+    `reasoning_tokens` were spent thinking, among `completion_tokens`; None where the endpoint does not say.
     """
 
     text: str
@@ -62,6 +65,8 @@ class Answer:
     completion_tokens: int | None = None
     cost: int | None = None
     error: str | None = None
+    filter_word: str | None = None
+    reasoning_tokens: int | None = None
 
 
 class CallError(Exception):

@@ -107,9 +107,10 @@ class Ballot:
         if isinstance(parsed, ScoreAnswer):
             score = None if parsed.refusal else parsed.score
             label = REFUSAL if score is None else score_bin(score)
-            return Vote(judge, role, label, score, parsed.refusal, None, parsed.evidence, None, key)
+            return Vote(judge, role, label, score, parsed.refusal, None, parsed.evidence, None, key, evidence_cut=False)
         refusal = parsed.label == REFUSAL
-        return Vote(judge, role, parsed.label, None, refusal, parsed.verdict_matches_prose, parsed.evidence, None, key)
+        matches = parsed.verdict_matches_prose
+        return Vote(judge, role, parsed.label, None, refusal, matches, parsed.evidence, None, key, evidence_cut=False)
 
     def _parse(self, text: str) -> ScoreAnswer | LabelAnswer | str:
         """Return the validated answer, or the code of why there is none."""

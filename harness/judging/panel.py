@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from generator.schema.bank import Bank, Rubric
 from generator.schema.panel import Panel
-from generator.schema.verdict import REFUSED, Verdict, Vote, final_verdict, primaries_agree
+from generator.schema.verdict import OUTCOMES, REFUSED, Verdict, Vote, final_verdict, primaries_agree
 from harness.calls.call import Answer, Call, Message, Request
 from harness.calls.keys import JudgeKeys
 from harness.engine.outcome import Outcome
@@ -36,8 +36,9 @@ class Seat:
 class Case:
     """A planned row with its answer and what the judges see of it.
 
-    `answer` is None where the call failed for good. `shown` is None where nobody votes: no answer, or the vendor's
-    own filter gave it. `spans` are the code points of the answer's text that were masked.
+    `answer` is None where the call failed for good, and `failure` says how (a code of `VOTE_ERRORS`). `shown` is None
+    where nobody votes: no answer, one that was cut before it began, or the vendor's own filter gave it. `spans` are the
+    code points of the answer's text that were masked.
     """
 
     row: PlannedRow
@@ -49,13 +50,21 @@ class Case:
     shown: tuple[Message, Message] | None = None
     votes: tuple[Vote, ...] = ()
     keys: tuple[str, ...] = ()
+    failure: str | None = None
+
+    @property
+    def outcome(self) -> str:
+        """What became of the question to the model: one of `generator.schema.verdict.OUTCOMES`."""
+        if self.answer is None:
+            return "failed"
+        return self.answer.outcome if self.answer.outcome in OUTCOMES else "answered"
 
     @property
     def verdict(self) -> Verdict:
         """What the row comes to (SPEC 2, "Replies" and "Final label")."""
-        if self.answer is None:
+        if self.outcome in ("failed", "cut_before_answer"):
             return _ERROR
-        return REFUSED if self.shown is None else final_verdict(self.votes, self.rubric)
+        return REFUSED if self.outcome == "filtered" else final_verdict(self.votes, self.rubric)
 
     @property
     def undecided(self) -> bool:
@@ -78,12 +87,13 @@ class Bench:
     def __post_init__(self) -> None:
         self.ballots = {rubric.id: Ballot(rubric) for rubric in self.bank.rubrics}
 
-    def case(self, row: PlannedRow, answer: Answer | None) -> Case:
-        """Mask a row's answer and write the ballot that every judge of its panel is shown."""
+    def case(self, row: PlannedRow, found: Answer | str) -> Case:
+        """Mask a row's answer and write the ballot that its panel is shown; a text is the code of a failed call."""
         concept = row.prompt.concept
         rubric, panel = self.bank.rubric[concept.rubric], self.plan.panel(row.model)
-        if answer is None or answer.outcome == "unusable":
-            return Case(row, rubric, panel, None)
+        if isinstance(found, str) or found.outcome == "unusable":
+            return Case(row, rubric, panel, None, failure=found if isinstance(found, str) else found.error)
+        answer = found
         if not rubric.mask_groups:
             shown = self._shown(rubric, row.prompt.rendered.text, answer)
             return Case(row, rubric, panel, answer, shown=shown)
@@ -94,7 +104,7 @@ class Bench:
         return Case(row, rubric, panel, answer, spans, masker.leaks(masked), shown)
 
     def _shown(self, rubric: Rubric, prompt: str, answer: Answer) -> tuple[Message, Message] | None:
-        if answer.outcome == "filtered":
+        if answer.outcome in ("filtered", "cut_before_answer"):
             return None
         return self.ballots[rubric.id].messages(prompt, answer.text)
 
@@ -144,10 +154,10 @@ class Bench:
 
 def found_answers(
     rows: Iterable[PlannedRow], answers: Mapping[str, Answer], failures: Mapping[str, str]
-) -> Iterator[tuple[PlannedRow, Answer | None]]:
-    """Yield the rows that were asked, with the answer, or None where the call failed for good; others are absent."""
+) -> Iterator[tuple[PlannedRow, Answer | str]]:
+    """Yield the rows that were asked with the answer, or the code of a call that failed for good; others are absent."""
     for row in rows:
         if row.key in answers:
             yield row, answers[row.key]
         elif row.key in failures:
-            yield row, None
+            yield row, failures[row.key]

@@ -17,7 +17,7 @@ from harness.judging.panel import Bench, Case, Seat, found_answers
 from harness.stages.receipts import ReceiptsWriter, harness_commit
 from harness.stages.session import Session
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @dataclass
@@ -52,7 +52,7 @@ def collect(
     for model in sorted(session.plan.subject, key=str.encode):
         rows = list(planned_rows(session.plan, model, prompts))
         answers = session.cache.lookup([row.key for row in rows])
-        cases[model] = [bench.case(row, answer) for row, answer in found_answers(rows, answers, failures)]
+        cases[model] = [bench.case(row, found) for row, found in found_answers(rows, answers, failures)]
         absent += len(rows) - len(cases[model])
     if absent and not partial:
         raise InputError(
