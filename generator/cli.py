@@ -1,4 +1,7 @@
-"""The program `aibiasbench`: a click group that imports a subcommand's module only when it is called (SPEC 7)."""
+"""The program `aibiasbench`: a click group that imports a subcommand's module only when it is called.
+
+See contract: stages, "Commands".
+"""
 
 from __future__ import annotations
 

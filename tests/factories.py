@@ -180,7 +180,7 @@ def make_receipt(
     harness_sha: str = "0" * 40,
     **changes: Any,
 ) -> dict[str, Any]:
-    """One receipt row that keeps every rule of SPEC 3, its label and value computed from `answers`."""
+    """One receipt row that keeps every rule of the contract, its label and value computed from `answers`."""
     item = bank.concept[concept] if concept else bank.concepts[0]
     chosen = next(g for g in bank.attribute[item.attribute].groups if group in (None, g.id))
     rubric = bank.rubric[item.rubric]

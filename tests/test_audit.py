@@ -1,4 +1,7 @@
-"""The audit's sheet hides what it must, and import refuses whatever was not asked for (SPEC 5, "Human audit")."""
+"""The audit's sheet hides what it must, and import refuses whatever was not asked for.
+
+See contract: stages, "The review sheet".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit's draw: floors, shares, ties and picks as SPEC 5 says, replayable by anyone."""
+"""The audit's draw: floors, shares, ties and picks replayable by anyone (contract: stages, "The audit draw")."""
 
 from __future__ import annotations
 

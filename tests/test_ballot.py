@@ -1,4 +1,7 @@
-"""The ballot: what a judge is asked, and that only strict JSON becomes a vote (SPEC 2)."""
+"""The ballot: what a judge is asked, and that only strict JSON becomes a vote.
+
+See contract: verdicts, "A judge's answer".
+"""
 
 from __future__ import annotations
 

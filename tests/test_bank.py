@@ -233,7 +233,7 @@ class TestFacts:
 
 
 class TestMasking:
-    """The mask terms of the shipped groups under the masking rule of SPEC 2."""
+    """The mask terms of the shipped groups under the masking rule (contract: verdicts, "Masking")."""
 
     @pytest.mark.parametrize("attribute", [a.id for a in BANK.attributes])
     def test_the_mask_finds_the_swap_and_nothing_else_in_every_prompt(self, attribute):

@@ -1,4 +1,4 @@
-"""The ledger: reserved before, settled after, never past a cap, and it adds up (SPEC 2)."""
+"""The ledger: reserved before, settled after, never past a cap, and it adds up (contract: stages, "Spend caps")."""
 
 from __future__ import annotations
 

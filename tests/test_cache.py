@@ -1,4 +1,7 @@
-"""The cache: what is stored comes back as it was, once, on the disk, whatever else happens (SPEC 2)."""
+"""The cache: what is stored comes back as it was, once, on the disk, whatever else happens.
+
+See contract: stages, "Cache".
+"""
 
 from __future__ import annotations
 

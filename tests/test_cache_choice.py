@@ -1,4 +1,7 @@
-"""Which cache a run uses: named, remembered or default, and what is said when they differ (SPEC 2)."""
+"""Which cache a run uses: named, remembered or default, and what is said when they differ.
+
+See contract: stages, "Cache".
+"""
 
 from __future__ import annotations
 

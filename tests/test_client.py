@@ -1,4 +1,7 @@
-"""The client against a scripted server over real sockets: each kind of answer has one outcome (SPEC 2)."""
+"""The client against a scripted server over real sockets: each kind of answer has one outcome.
+
+See contract: stages, "Replies".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run killed at random points and resumed comes to the same bytes as one that never was (SPEC 2 and 3).
+"""A run killed at random points and resumed comes to the same bytes as one that never was (contract: stages, "Cache").
 
 AIBIASBENCH_SOAK=50 makes as many rounds of 20 kills each: what the project asks before a release.
 """

@@ -1,4 +1,4 @@
-"""CSV text: what SPEC 6 promises about every cell, read back with Python's own csv module."""
+"""CSV text: what (contract: tables, "CSV") promises of every cell, read back with Python's own csv module."""
 
 from __future__ import annotations
 

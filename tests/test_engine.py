@@ -1,4 +1,7 @@
-"""The engine: cache first, money reserved before each attempt, bounded retries, stops that are told (SPEC 2)."""
+"""The engine: cache first, money reserved before each attempt, bounded retries, stops that are told.
+
+See contract: stages, "Spend caps".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage eval: the rows that a run plans, the calls behind them, and the command (SPEC 2 and 7)."""
+"""Stage eval: the rows that a run plans, the calls behind them, and the command (contract: stages, "eval")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dry run: what would be asked, and what it would cost, worked out by hand (SPEC 2)."""
+"""The dry run: what would be asked, and what it would cost, worked out by hand (contract: stages, "Dry run")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Stage judge: blind, by the right panel, tiebreaks only where needed, and never a guess (SPEC 2)."""
+"""Stage judge: blind, by the right panel, tiebreaks only where needed, and never a guess.
+
+See contract: stages, "judge".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`aibiasbench judge` as it is typed: exit codes, summaries, and what it leaves behind (SPEC 7)."""
+"""`aibiasbench judge` as it is typed: exit codes, summaries, and what it leaves behind (contract: stages, "judge")."""
 
 from __future__ import annotations
 

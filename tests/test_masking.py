@@ -1,4 +1,7 @@
-"""Masking hides every term of an attribute, keeps the way back to the original, and says what still leaks (SPEC 2)."""
+"""Masking hides every term of an attribute, keeps the way back to the original, and says what still leaks.
+
+See contract: verdicts, "Masking".
+"""
 
 from __future__ import annotations
 

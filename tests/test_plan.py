@@ -1,4 +1,4 @@
-"""run.toml: what is taken, and that each fault is refused with its place (SPEC 2)."""
+"""run.toml: what is taken, and that each fault is refused with its place (contract: stages, "run.toml")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Progress: a bar on a terminal, plain lines elsewhere, the same numbers in both (SPEC 7)."""
+"""Progress: a bar on a terminal, plain lines elsewhere, the same numbers in both (contract: stages, "Progress")."""
 
 from __future__ import annotations
 

@@ -312,7 +312,7 @@ class TestAuditOfTheRun:
         assert words in text_of(dict(render_prose(edition))[page].decode())
 
 
-# What SPEC 4 and 5 compute, and a piece of the page's own text or formula that states it.
+# What scoring and statistics compute, and a piece of the page's own text or formula that states it.
 STATED = {
     "scoring": ["Gini’s mean difference", "Worst gap", "Calibrated consistency", "Directional lean", "Refusal rate",
                 "Repeat instability", "Cross-fit disparity", "Role reversal", "0.60", "rounded to 12 decimals"],

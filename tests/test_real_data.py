@@ -1,4 +1,4 @@
-"""The statistics on real public data, against reference values worked elsewhere (../shared/data/README.md)."""
+"""The statistics on real public data, against reference values worked elsewhere."""
 
 from __future__ import annotations
 

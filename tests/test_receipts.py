@@ -1,4 +1,7 @@
-"""Receipts: exactly the columns of the contract, the same bytes each time, and nothing half-written (SPEC 3)."""
+"""Receipts: exactly the columns of the contract, the same bytes each time, and nothing half-written.
+
+See contract: receipts, "Shards".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The final-label rule of SPEC 2 against answers worked by hand, and laws that hold for any votes."""
+"""The final-label rule (contract: verdicts, "Final label"), by hand and by laws that hold for any votes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A run folder is taken whole or refused whole: every bad input of SPEC 3 has its fault, by file, row and column."""
+"""A run folder is taken whole or refused whole: every bad input has its fault, by file, row and column.
+
+See contract: run-folder, "What a reader checks".
+"""
 
 from __future__ import annotations
 

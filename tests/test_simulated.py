@@ -1,4 +1,7 @@
-"""The simulated models: same request, same answer; what is planted shows, and nothing else does (SPEC 2)."""
+"""The simulated models: same request, same answer; what is planted shows, and nothing else does.
+
+See contract: stages, "Simulated runs".
+"""
 
 from __future__ import annotations
 

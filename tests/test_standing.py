@@ -1,4 +1,4 @@
-"""What a run may be published as: every reason of SPEC 7, live and simulated, preview and withheld."""
+"""What a run may be published as, by (contract: publication, "Gate"), live and simulated, preview and withheld."""
 
 from __future__ import annotations
 

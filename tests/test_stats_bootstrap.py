@@ -1,4 +1,4 @@
-"""Portable draws against a plain reading of the SPEC; intervals against the exact distribution, scipy and DuckDB."""
+"""Portable draws against a plain reading of the rule; intervals against the exact distribution, scipy and DuckDB."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NAN = math.nan
 
 
 def drawn_by_hand(bank: str, attribute: str, n: int, b: int) -> list[int]:
-    """Draw j of resample b, word for word as SPEC 5 puts it."""
+    """Draw j of resample b, word for word (methodology: statistics, "Draws that any language can repeat")."""
     found = []
     for j in range(n):
         digest = hashlib.sha256(f"{bank}|{attribute}|{n}|{b}|{j // 8}".encode()).digest()

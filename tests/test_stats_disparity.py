@@ -1,4 +1,4 @@
-"""Disparity, gap, lean, cross-fit and role reversal against plain loops from the SPEC, and against their laws."""
+"""Disparity, gap, lean, cross-fit and role reversal against plain loops, and against their laws."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def disparity_by_pairs(cell: np.ndarray) -> float:
 
 
 def crossfit_by_loops(values: np.ndarray) -> list[float]:
-    """D_x by concept, word for word as SPEC 5 puts it; NaN = not scored."""
+    """D_x by concept, word for word (methodology: scoring, "Cross-fit disparity"); NaN = not scored."""
     found = []
     for concept in values:
         framings = []

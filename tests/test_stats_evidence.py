@@ -1,4 +1,4 @@
-"""p values by scipy, corrections by statsmodels, evidence tiers and MDE by the SPEC's own words."""
+"""p values by scipy, corrections by statsmodels, evidence tiers and MDE by the methodology's own words."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NAN = math.nan
 
 
 def p_by_scipy(hits: int, kept: int, n: int, df: int) -> float:
-    """The formula of SPEC 5 with scipy's distributions."""
+    """The formula of (methodology: evidence, "The p-value") with scipy's distributions."""
     return scipy.stats.t.cdf(scipy.stats.norm.ppf((1 + hits) / (kept + 1)) * math.sqrt((n - 1) / n), df)
 
 

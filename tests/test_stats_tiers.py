@@ -88,7 +88,10 @@ def pairs(models: dict[str, Ranked]) -> list[Pair]:
 
 
 def plain(a: Ranked, b: Ranked) -> tuple[float, float, float]:
-    """Ends and p of a pair by the words of SPEC 5: round to 12 decimals first, then drop, sort, count, interpolate."""
+    """Ends and p of a pair: round to 12 decimals first, then drop, sort, count, interpolate.
+
+    See methodology: evidence, "Comparing two models".
+    """
     drawn = [float(y) - float(x) for x, y in zip(a.draws, b.draws, strict=True)]
     whole = sorted(round(d * 1e12) for d in drawn if not math.isnan(d))
     ns = [min(n, m) for n, m in zip(a.n_concepts, b.n_concepts, strict=True)]

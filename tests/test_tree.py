@@ -1,4 +1,7 @@
-"""The tree beside `dist/`: places that take none, and disks that run full, are told by name (issue 8)."""
+"""The tree beside `dist/`: places that take none, and disks that run full, are told by name.
+
+See contract: publication, "Swapping sites".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`aibiasbench publish [RUN...]`: build the static site, or bring it up to date (SPEC 6 and 7)."""
+"""`aibiasbench publish [RUN...]`: build the static site, or bring it up to date (contract: publication, "Publish")."""
 
 from __future__ import annotations
 

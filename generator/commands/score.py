@@ -1,4 +1,7 @@
-"""`aibiasbench score RUN`: every table of a run from its receipts, and the leaderboard in the terminal (SPEC 7)."""
+"""`aibiasbench score RUN`: every table of a run from its receipts, and the leaderboard in the terminal.
+
+See contract: stages, "Commands".
+"""
 
 from __future__ import annotations
 

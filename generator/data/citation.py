@@ -1,4 +1,7 @@
-"""How to cite a run: `CITATION.cff` and BibTeX, both from the run's manifest and `content/site.toml` (SPEC 6)."""
+"""How to cite a run: `CITATION.cff` and BibTeX, both from the run's manifest and `content/site.toml`.
+
+See contract: publication, "Data files".
+"""
 
 from __future__ import annotations
 

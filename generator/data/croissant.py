@@ -1,4 +1,7 @@
-"""`croissant.json`: Croissant 1.1 with responsible-AI fields for the receipts and the scores (SPEC 6)."""
+"""`croissant.json`: Croissant 1.1 with responsible-AI fields for the receipts and the scores.
+
+See contract: publication, "Data files".
+"""
 
 from __future__ import annotations
 

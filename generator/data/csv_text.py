@@ -1,4 +1,4 @@
-r"""Arrow tables as CSV text (SPEC 6): RFC 4180 with `\n`, the same table always giving the same bytes.
+r"""Arrow tables as CSV text (contract: tables, "CSV"): RFC 4180 with `\n`, the same table always giving the same bytes.
 
 Null is an empty unquoted cell and the empty string is `""`, so a reader can tell them apart. Floats are in the
 shortest form that reads back to the same double (Python's `repr`). Work is done a column at a time in Arrow: 60,000
@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 
 from generator.schema.columns import MASK_SPANS, VOTE_FIELDS, VOTES, Column
 
-# Position in `votes` and what its flattened columns are called: votes stand in panel order (SPEC 3).
+# Position in `votes` and what its flattened columns are called: votes stand in panel order
+# (contract: receipts, "Votes").
 VOTE_PREFIXES = ("judge_1", "judge_2", "tiebreak")
 # A spreadsheet runs a cell that begins so; the apostrophe itself is in the list so that taking the guard off is exact.
 _FORMULA = r"^[=+\-@\t\r']"

@@ -1,4 +1,7 @@
-"""`datapackage.json`: the CSV files as a Frictionless Data Package, hashes and field types included (SPEC 6)."""
+"""`datapackage.json`: the CSV files as a Frictionless Data Package, hashes and field types included.
+
+See contract: publication, "Data files".
+"""
 
 from __future__ import annotations
 

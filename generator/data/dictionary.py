@@ -1,4 +1,7 @@
-"""`DATA_DICTIONARY.html`: every file, column, type, unit and null meaning, made from the schema in code (SPEC 6)."""
+"""`DATA_DICTIONARY.html`: every file, column, type, unit and null meaning, made from the schema in code.
+
+See contract: publication, "Data files".
+"""
 
 from __future__ import annotations
 

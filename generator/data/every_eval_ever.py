@@ -1,4 +1,4 @@
-"""One JSON record a model in the layout of Every Eval Ever, schema 0.3.0, for readers of other tools (SPEC 6).
+"""One JSON record a model in the layout of Every Eval Ever, schema 0.3.0, for readers of other tools.
 
 The schema is that of the public repository evaleval/every_eval_ever; `every_eval_ever/<vendor>/<name>/<uuid>.json`
 here is meant to be copied to its `data/<collection>/<vendor>/<name>/`. What has no field there stands in `details`.
@@ -6,6 +6,8 @@ here is meant to be copied to its `data/<collection>/<vendor>/<name>/`. What has
 Mapping: each `consistency`, `calibrated_consistency`, `worst_gap` and `refusal_asymmetry` row with an estimate is one
 evaluation result; a number that could not be computed is left out, never written as 0. Refused and contested rows enter
 no score: they are counted in `score_details.details` as n_refused and n_contested, rows in error as n_error.
+
+See contract: publication, "Data files".
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The files of the Data page (SPEC 6): all that an auditor needs, written once an edition, each with its hash."""
+"""The files of the Data page: all that an auditor needs, written once an edition, each with its hash.
+
+See contract: publication, "Data files".
+"""
 
 from __future__ import annotations
 
@@ -85,7 +88,10 @@ def _write_weights(edition: Edition, folder: Path, attribute: str) -> tuple[Data
 
 
 def weight_concepts(edition: Edition, attribute: str) -> tuple[str, ...]:
-    """Return the concepts behind an attribute's weights, sorted as bytes, two_sided left out (SPEC 5)."""
+    """Return the concepts behind an attribute's weights, sorted as bytes, two_sided left out.
+
+    See contract: tables, "Bootstrap weights".
+    """
     return tuple(c.id for c in edition.run.bank.concepts_of(attribute))
 
 

@@ -1,9 +1,11 @@
-"""A model's receipts as published files: Parquet as the harness wrote it, and CSV (SPEC 6).
+"""A model's receipts as published files: Parquet as the harness wrote it, and CSV.
 
 Receipts are published byte for byte as the harness wrote them, so the hashes in its manifest hold here, too. Only a
 shard that is too large, holds a withdrawn response or does not say that it is simulated is written anew, and the
 manifest says so. One `ReceiptsTask` is one model; files that need not be made again are known from the manifest that
 was published with them.
+
+See contract: tables, "Receipts as CSV".
 """
 
 from __future__ import annotations

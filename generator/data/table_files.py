@@ -1,7 +1,9 @@
-"""Tables as published files: Parquet with deterministic bytes and CSV, split where one would pass 25 MiB (SPEC 6).
+"""Tables as published files: Parquet with deterministic bytes and CSV, split where one would pass 25 MiB.
 
 A table too large for one file is split by attribute (`cells__age.parquet`), and an attribute that is still too large
 into numbered parts (`cells__age__2.parquet`). Both forms of a table are always split alike.
+
+See contract: tables, "Files".
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import pyarrow.parquet as pq
 from generator.data.csv_text import csv_bytes, csv_columns, csv_within
 from generator.schema.columns import Column, arrow_schema
 
-SIZE_LIMIT = 25 * 1024 * 1024  # the smallest cap among the hosts that SPEC 6 has in mind
+SIZE_LIMIT = 25 * 1024 * 1024  # the smallest cap of a host (contract: publication, "Hosts and modes")
 _ROW_GROUP = 65_536
 
 

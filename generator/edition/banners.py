@@ -1,4 +1,7 @@
-"""The banners above a page: what kind of run its figures come from, and why it may be no publication (SPEC 6 and 7)."""
+"""The banners above a page: what kind of run its figures come from, and why it may be no publication.
+
+See contract: publication, "Previews and banners".
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""How much of a plan was asked and what became of it: the counts that a preview says first (SPEC 6, 7).
+"""How much of a plan was asked and what became of it: the counts that a preview says first.
 
 Reads the `cells` table; counts rows, prompts and concepts over all attributes, controls too, withheld categories not.
+
+See contract: publication, "Previews and banners".
 """
 
 from __future__ import annotations

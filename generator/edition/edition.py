@@ -1,6 +1,8 @@
-"""What a publication is made of: `Site` (content/site.toml) and `Edition`, one run with scores and standing (SPEC 6).
+"""What a publication is made of: `Site` (content/site.toml) and `Edition`, one run with scores and standing.
 
 Reads `content/site.toml`; everything else is handed in. An edition is what every page function takes.
+
+See contract: publication, "Site settings".
 """
 
 from __future__ import annotations

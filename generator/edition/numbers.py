@@ -1,4 +1,4 @@
-"""Numbers as pages show them, each in the element that `verify` reads (SPEC 6, end).
+"""Numbers as pages show them, each in the element that `verify` reads (contract: publication, "Numbers on pages").
 
 `score(row, column, digits)` writes a `data-score` element from a ScoreRow; `cell(table, key, column, value, digits,
 scale)` a `data-cell` element, where `key` is the table's key columns joined by commas (TABLE_KEYS) and a

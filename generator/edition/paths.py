@@ -1,4 +1,7 @@
-"""Where every page and file of a publication lives, as POSIX paths below `dist/` (SPEC 6), and links between them."""
+"""Where every page and file of a publication lives, as POSIX paths below `dist/`, and links between them.
+
+See contract: publication, "The tree".
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Untrusted text (prompts, responses, evidence) as HTML: escaped, and nothing in it hidden from the reader (SPEC 6).
+"""Untrusted text (prompts, responses, evidence) as HTML: escaped, and nothing in it hidden from the reader.
 
 Bidi controls would reorder what a reader sees, and other invisible characters would hide in it: all are shown as their
 code point. Line feed and space stay, and so do the two variation selectors of ordinary emoji.
+
+See contract: publication, "Untrusted text".
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""Many pages from one Jinja template without a call per page (issue 8): markers, constants, columns, one Arrow join.
+"""Many pages from one Jinja template without a call per page: markers, constants, columns, one Arrow join.
 
 A template is evaluated once with `Holes` where row values go. What comes out is split at the markers into constant
 text and column names (`compile_template`). `render_columns` then joins constants and columns of a whole batch of rows
 into one Arrow array, a page a row; a loop over a nested list (`each` in the template) is the same join one level down.
 
 The ordinary render of the same template with `plain_environment` is what the result must equal byte for byte.
+
+See contract: publication, "Receipt pages".
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Static charts: Altair specifications drawn to SVG in this process, with title, description and role (SPEC 6, DESIGN).
+"""Static charts: Altair specifications drawn to SVG in this process, with title, description and role.
 
 Takes rows of numbers, returns `Chart` with a wide and a narrow drawing of the same rows. A specification is compiled to
 Vega once a shape (kind, width, number of rows, scale); each chart only swaps its data, which is ten times cheaper.
 Colors are CSS variables of the page, so a drawing follows the theme.
+
+See contract: publication, "Pages".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From values to HTML: the Jinja environment, the page frame and hashed assets (SPEC 6).
+"""From values to HTML: the Jinja environment, the page frame and hashed assets (contract: publication, "Pages").
 
 Every page extends `base.html` and is rendered by `render_page(template, frame(...), **values)`. What a frame holds, and
 so what every template may use:

@@ -1,4 +1,7 @@
-"""What a receipt page says in words: why a row ended as it did, what a vote was, how a value reads (SPEC 2 and 3)."""
+"""What a receipt page says in words: why a row ended as it did, what a vote was, how a value reads.
+
+See contract: verdicts, "Final label".
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ def value_text(value: float | None) -> str:
 
 
 def why(row: Row) -> str:
-    """Say in one sentence how the votes led to the row's status and label (SPEC 2, "Final label")."""
+    """Say in one sentence how the votes led to the row's status and label (contract: verdicts, "Final label")."""
     if row["response"] is None:
         return "The call failed for good, so there was nothing to judge."
     votes = row["votes"]

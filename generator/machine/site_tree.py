@@ -1,7 +1,9 @@
-"""A fresh tree beside `dist/`, filled, then swapped in whole: an interrupted publish leaves the old site (issue 8).
+"""A fresh tree beside `dist/`, filled, then swapped in whole: an interrupted publish leaves the old site.
 
 What need not be made again is linked from the old tree (a hard link: no byte is copied); what is no longer part of the
 site is simply never put into the new one.
+
+See contract: publication, "Swapping sites".
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Where independent tasks run: in this process, in local processes, or on a Dask cluster (issue 8).
+"""Where independent tasks run: in this process, in local processes, or on a Dask cluster.
 
 All three take the same functions and arguments; tasks name their inputs and outputs by absolute paths, so that machines
 of a cluster need shared storage and nothing else.
+
+See contract: publication, "Publish".
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Every page of a run below runs/<run_id>/ but receipts, explorer and data, and the site's root (SPEC 6)."""
+"""Every page of a run below runs/<run_id>/ but receipts, explorer and data, and the site's root.
+
+See contract: publication, "The tree".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Attribute and concept pages: all models on one scale; templates, rendered prompts, means by group (SPEC 4, 6)."""
+"""Attribute and concept pages: all models on one scale; templates, rendered prompts, means by group.
+
+See contract: publication, "Pages".
+"""
 
 from __future__ import annotations
 

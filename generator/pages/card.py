@@ -1,7 +1,9 @@
-"""The Open Graph card of a run: a PNG of 1200 x 630 with the first models against their own bands (SPEC 6).
+"""The Open Graph card of a run: a PNG of 1200 x 630 with the first models against their own bands.
 
 Drawn in this process from an SVG of our own. Only a publication with a base address has one: a card's address must be
 absolute.
+
+See contract: publication, "Pages".
 """
 
 from __future__ import annotations

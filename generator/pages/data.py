@@ -1,4 +1,7 @@
-"""The Data page: every file with its hash, how to fetch it and how to load it, and the schema.org record (SPEC 6)."""
+"""The Data page: every file with its hash, how to fetch it and how to load it, and the schema.org record.
+
+See contract: publication, "Data files".
+"""
 
 from __future__ import annotations
 

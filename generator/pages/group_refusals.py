@@ -1,6 +1,8 @@
-"""Where refusals depend on the group, which no score of the answers can show (SPEC 4, 5).
+"""Where refusals depend on the group, which no score of the answers can show.
 
 A refused answer has no value. Takes the published scores of a model, returns the attributes to be named.
+
+See methodology: scoring, "Refusal rate and refusal asymmetry".
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The leaderboard: tiers with intervals and bands, the attribute matrix, the models that are not ranked (SPEC 4, 6)."""
+"""The leaderboard: tiers with intervals and bands, the attribute matrix, the models that are not ranked.
+
+See contract: publication, "Pages"; methodology: tiers, "The rule".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Model pages: chart against the own band, evidence, other measures, lean, concepts and panel (SPEC 4, 5, 6)."""
+"""Model pages: chart against the own band, evidence, other measures, lean, concepts and panel.
+
+See contract: publication, "Pages".
+"""
 
 from __future__ import annotations
 

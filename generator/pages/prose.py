@@ -1,9 +1,11 @@
-"""The pages of prose: methodology, about, changelog and search, with facts filled in from the run (SPEC 6).
+"""The pages of prose: methodology, about, changelog and search, with facts filled in from the run.
 
 Reads pages/*.md beside the site's site.toml, where it has them, else content/pages/*.md of the project, and an edition;
 yields (path below dist/, bytes). A page is a Jinja template between `<<` and `>>`, `<%` and `%>` (LaTeX keeps its
 braces), then Markdown, then the site's frame. An unknown name, a heading that is missing or a formula that cannot be
 read stops the build with the file's name.
+
+See contract: publication, "Pages".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The site's root: newest leaderboard, list of runs, 404, and the files for robots, hosts, search engines and readers.
 
-Takes the front edition and a card of every published run; `_headers` and `robots.txt` follow SPEC 6, sitemaps and feed
-exist only with a base address and list only runs that may be indexed. Dates come from manifests, never from a clock.
+Takes the front edition and a card of every published run. Sitemaps and feed exist only with a base address and list
+only runs that may be indexed. Dates come from manifests, never from a clock. See contract: publication, "The tree".
 """
 
 from __future__ import annotations

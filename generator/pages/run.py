@@ -1,4 +1,7 @@
-"""Judging, human audit and run pages: agreement and gate, the spot-check, the manifest for people (SPEC 4, 5, 6)."""
+"""Judging, human audit and run pages: agreement and gate, the spot-check, the manifest for people.
+
+See contract: publication, "Pages".
+"""
 
 from __future__ import annotations
 

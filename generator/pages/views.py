@@ -1,6 +1,8 @@
-"""What the pages of one edition share: its numbers looked up by name, its scale, its words for flags (SPEC 6).
+"""What the pages of one edition share: its numbers looked up by name, its scale, its words for flags.
 
 Takes an Edition, touches no disk, returns a `View`; every page module takes a View and nothing else of the run.
+
+See contract: publication, "Pages".
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""One real number followed from receipts to interval, for the methodology's worked example (SPEC 4 and 5).
+"""One real number followed from receipts to interval, for the methodology's worked example.
 
 Reads an edition's tables, bootstrap counts and one model's receipts; returns the figures that the page quotes, or None
 where the run has no disparity to follow. Whatever stands in a published table is quoted from there, as an element that
 `verify` reads; only intermediate steps are computed here.
+
+See methodology: worked-example, "A worked example".
 """
 
 from __future__ import annotations
@@ -128,7 +130,10 @@ def _pair_lines(edition: Edition, subject: Subject, framing: str) -> list[dict[s
 
 
 def first_draws(bank_sha256: str, attribute: str, concepts: list[str]) -> dict[str, Any]:
-    """Return the text, the digest and the first eight draws of resample 0, as SPEC 5 maps them."""
+    """Return the text, the digest and the first eight draws of resample 0.
+
+    See methodology: statistics, "Draws that any language can repeat".
+    """
     text = f"{bank_sha256}|{attribute}|{len(concepts)}|0|0"
     digest = hashlib.sha256(text.encode()).digest()
     words = [int.from_bytes(digest[i : i + 4], "big") for i in range(0, len(digest), 4)][: len(concepts)]

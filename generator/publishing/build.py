@@ -1,6 +1,8 @@
-"""The building half of a publish: load, score, choose a mode, run the tasks, write the root, swap (SPEC 6 and 7).
+"""The building half of a publish: load, score, choose a mode, run the tasks, write the root, swap.
 
 Reads what `publish.Plan` names; writes one fresh tree. Tasks run in local processes or on a Dask cluster.
+
+See contract: publication, "Publish".
 """
 
 from __future__ import annotations
@@ -172,7 +174,10 @@ def front_of(
     state: State,
     each: Each | None,
 ) -> Edition:
-    """Return the run that the root shows (SPEC 6): the newest publishable live run, else a simulated one."""
+    """Return the run that the root shows: the newest publishable live run, else a simulated one.
+
+    See contract: publication, "Which run the root shows".
+    """
     claims = {e.run_id: (e.run.manifest, e.standing) for e in editions}
     claims |= {run: (p.manifest, p.standing) for run, p in kept.items()}
     if not claims:

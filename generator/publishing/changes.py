@@ -1,7 +1,9 @@
-"""What must be made again: decided by content hashes of inputs alone, never by time stamps (issue 8).
+"""What must be made again: decided by content hashes of inputs alone, never by time stamps.
 
 Imports nothing heavy, so that a publish with nothing to do ends before anything is loaded. The state of the last one
 lies outside `dist/`; without it, or when the tree is not the one that was written, everything is made anew.
+
+See contract: publication, "What a publish keeps".
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Static hosts: what each can take, which mode fits it, and whether there is room to build (SPEC 6 and 7; issue 8)."""
+"""Static hosts: what each can take, which mode fits it, and whether there is room to build.
+
+See contract: publication, "Hosts and modes".
+"""
 
 from __future__ import annotations
 

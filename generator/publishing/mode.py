@@ -1,7 +1,9 @@
-"""Which mode a publish builds in: a page a row where the host takes it, else folded, for all runs alike (SPEC 6 and 7).
+"""Which mode a publish builds in: a page a row where the host takes it, else folded, for all runs alike.
 
 A run that need not be made again counts with what was expected of it when it was built, so that the choice is that of a
 clean build; where the choice changes, it has to be made again after all.
+
+See contract: publication, "Hosts and modes".
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""What a publish has to do: options in, and from content hashes alone which runs to build, keep and remove (SPEC 7).
+"""What a publish has to do: options in, and from content hashes alone which runs to build, keep and remove.
 
 Imports nothing heavy, so that a publish with nothing to do ends before pages or scores are loaded.
+
+See contract: publication, "What a publish keeps".
 """
 
 from __future__ import annotations

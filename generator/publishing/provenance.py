@@ -1,7 +1,9 @@
-"""`publication.json` at the site's root: what decides the pages' bytes and stands in no data file (SPEC 6 and 7).
+"""`publication.json` at the site's root: what decides the pages' bytes and stands in no data file.
 
 `publish` writes it, one record a run and one for the root; `verify` reads it, makes the pages anew and compares bytes.
 A run that a publish keeps as it stands keeps its record, too.
+
+See contract: publication, "publication.json".
 """
 
 from __future__ import annotations

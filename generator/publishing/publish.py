@@ -1,6 +1,8 @@
-"""Builds the whole publication (SPEC 6 and 7): plan from content hashes, build what changed, keep the rest, swap.
+"""Builds the whole publication: plan from content hashes, build what changed, keep the rest, swap.
 
 A publish with nothing to do ends before anything heavy is loaded.
+
+See contract: publication, "Publish".
 """
 
 from __future__ import annotations

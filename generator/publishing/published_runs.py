@@ -1,6 +1,8 @@
-"""The runs of a site: those to build, those kept as they were published, those removed (SPEC 6 and 7).
+"""The runs of a site: those to build, those kept as they were published, those removed.
 
 Of a run that is kept everything is read from its own published `data/manifest.json`, never from the working copy.
+
+See contract: publication, "Publish".
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""From receipt rows to the columns of their pages (SPEC 3 and 6), a batch of whole sets at a time.
+"""From receipt rows to the columns of their pages, a batch of whole sets at a time.
 
 A batch is an Arrow table of complete sets (all rows of a concept) in the shard's order. What a page shows of a row is
 either a column taken as it is, a sentence made once per distinct input, or text cut at its spans without a copy.
+
+See contract: publication, "Receipt pages".
 """
 
 from __future__ import annotations

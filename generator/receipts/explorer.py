@@ -1,10 +1,12 @@
-"""The explorer over all rows of a run (SPEC 6): its page, and the compact index that its script filters.
+"""The explorer over all rows of a run: its page, and the compact index that its script filters.
 
 Reads the receipts of an edition; yields the page, `rows.json` (the plan of rows and every dictionary) and `rows.bin`.
 For each model in the order of `models`, `rows.bin` holds little-endian uint16 `outcome` of every planned row (0: no
 such row, else 1 + place in `outcomes`), then uint8 `flags` of every planned row (bits: FLAGS), padded to an even
 length. Planned rows stand in the order of the plan: attributes, concepts, framings, groups, repeats as `rows.json`
 lists them. So a run of 60,000 rows is about 180 kB, and no text of a prompt or response is in it.
+
+See contract: publication, "Receipt pages".
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The plain list of a model's receipts: every set with its counts, and the rows that ended without a label (SPEC 6)."""
+"""The plain list of a model's receipts: every set with its counts, and the rows that ended without a label.
+
+See contract: publication, "Receipt pages".
+"""
 
 from __future__ import annotations
 

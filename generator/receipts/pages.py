@@ -1,7 +1,9 @@
-"""Row pages, set pages and plain lists of receipts (SPEC 6; issue 8): Jinja templates rendered in bulk.
+"""Row pages, set pages and plain lists of receipts: Jinja templates rendered in bulk.
 
 Reads a shard batch by batch, renders whole sets at a time and writes pages into a fresh tree. One `ReceiptTask` is one
 model; it holds all that it needs, so that it runs in this process, in another or on another machine.
+
+See contract: publication, "Receipt pages".
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Which rows stand together: sets, framings, groups, repeats and neighbours of a batch, as offsets (SPEC 6)."""
+"""Which rows stand together: sets, framings, groups, repeats and neighbours of a batch, as offsets.
+
+See contract: publication, "Receipt pages".
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Reads a run folder as the harness hands it over and checks all of it before any work (SPEC 3).
+"""Reads a run folder as the harness hands it over and checks all of it before any work.
 
 Shards are read by a few threads, one each, and never kept: memory is that of a few shards. What is absent is counted;
 everything else that is wrong raises one `InputError` with every fault found.
+
+See contract: run-folder, "What a reader checks".
 """
 
 from __future__ import annotations

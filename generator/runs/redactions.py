@@ -1,4 +1,4 @@
-"""`content/redactions.toml`: responses whose text is withdrawn, each with its reason (SPEC 6).
+"""`content/redactions.toml`: responses whose text is withdrawn, each with its reason.
 
 A redaction replaces the text of one response wherever the run is published. The hash of what was said, the votes'
 labels and the value stay, so every score can still be recomputed from the published files. The file:
@@ -8,6 +8,8 @@ labels and the value stay, so every score can still be recomputed from the publi
     reason = "names a private person"
     date = "2026-11-30"
     evidence = true        # optional: the judges' evidence of that row is withdrawn, too
+
+See contract: publication, "Redactions".
 """
 
 from __future__ import annotations

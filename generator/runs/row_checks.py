@@ -1,6 +1,8 @@
-"""Every check of a receipts shard against manifest, bank and voting rules (SPEC 3), a column at a time.
+"""Every check of a receipts shard against manifest, bank and voting rules, a column at a time.
 
 Reads nothing: takes a table, returns faults. Arrays run over the rows of the shard as it stands in the file.
+
+See contract: run-folder, "What a reader checks".
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Votes against panel and final-label rule (SPEC 2, 3): a row's votes must lead to its label, value and status."""
+"""Votes against panel and final-label rule: a row's votes must lead to its label, value and status.
+
+See contract: verdicts, "Final label".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The draw of the human audit (SPEC 5, "Human audit"): pure, so that the generator can replay what the harness drew."""
+"""The draw of the human audit: pure, so that the generator can replay what the harness drew.
+
+See contract: stages, "The audit draw".
+"""
 
 from __future__ import annotations
 

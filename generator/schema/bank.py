@@ -1,6 +1,8 @@
-"""The bank as every stage sees it (SPEC 1 and 3): attributes, groups, concepts, rubrics, rendering, hashes.
+"""The bank as every stage sees it: attributes, groups, concepts, rubrics, rendering, hashes.
 
 `bank.json` in a run folder is `Bank` as canonical JSON; its hash pins the instrument.
+
+See contract: bank, "bank.json".
 """
 
 from __future__ import annotations
@@ -110,7 +112,7 @@ class Rubric(Frozen):
         return BINS if self.scale == "score" else tuple(item.label for item in self.labels)
 
     def content_sha256(self) -> str:
-        """Return the hash of the rubric without its own `sha256` key (SPEC 1)."""
+        """Return the hash of the rubric without its own `sha256` key (contract: bank, "Hashes")."""
         return hash_json(self.model_dump(mode="json", exclude={"sha256"}))
 
 
@@ -189,7 +191,10 @@ def group_np(group: Group, noun: str) -> str:
 
 
 def render(concept: Concept, framing: str, group: Group, rubric: Rubric) -> Rendered:
-    """Render a template for one group (SPEC 1): byte-identical to its siblings outside the span."""
+    """Render a template for one group: byte-identical to its siblings outside the span.
+
+    See contract: bank, "Rendering".
+    """
     before, slot, after = concept.template(framing).partition(SLOT)
     if not slot:
         raise InputError(f"concept {concept.id}, framing {framing}: no {SLOT} in the template")

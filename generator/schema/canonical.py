@@ -26,5 +26,5 @@ def hash_json(value: Any) -> str:
 def receipt_id(
     *, run_id: str, bank_sha256: str, model: str, concept: str, framing: str, group: str, repeat: int
 ) -> str:
-    """Return the id of one row: 16 hex digits (SPEC 3)."""
+    """Return the id of one row: 16 hex digits (contract: receipts, "Receipt id")."""
     return hash_json([run_id, bank_sha256, model, concept, framing, group, repeat])[:16]

@@ -1,4 +1,7 @@
-"""The receipt columns (SPEC 3) and what every column of every table is: type, unit, meaning, null."""
+"""The receipt columns and what every column of every table is: type, unit, meaning, null.
+
+See contract: receipts, "Columns".
+"""
 
 from __future__ import annotations
 

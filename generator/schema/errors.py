@@ -1,4 +1,7 @@
-"""The errors that a person meets: each says what, where and what to do, and carries its exit code (SPEC 7)."""
+"""The errors that a person meets: each says what, where and what to do, and carries its exit code.
+
+See contract: stages, "Exit codes".
+"""
 
 from __future__ import annotations
 

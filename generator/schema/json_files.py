@@ -1,4 +1,7 @@
-"""JSON files of a run as they come from outside: read whole, or refused in one line that names the file (SPEC 3)."""
+"""JSON files of a run as they come from outside: read whole, or refused in one line that names the file.
+
+See contract: run-folder, "JSON files".
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Where every planned row of a bank stands (SPEC 3): attribute, concept, framing, group, repeat, ids sorted as bytes.
+"""Where every planned row of a bank stands: attribute, concept, framing, group, repeat, ids sorted as bytes.
 
 A model's shard holds at most these rows. Each attribute is one contiguous block, so that a flat array over the plan
 reshapes to (concepts, framings, groups, repeats) without a copy.
+
+See contract: receipts, "Order of rows".
 """
 
 from __future__ import annotations

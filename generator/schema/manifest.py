@@ -1,4 +1,4 @@
-"""`manifest.json` as the harness hands it over (SPEC 3)."""
+"""`manifest.json` as the harness hands it over (contract: run-folder, "manifest.json")."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ShardEntry(Frozen):
 
 
 class Manifest(Frozen):
-    """A run's manifest, exactly the keys of SPEC 3."""
+    """A run's manifest, exactly the keys of (contract: run-folder, "manifest.json")."""
 
     run_id: str
     kind: Literal["live", "simulated"]

@@ -1,4 +1,4 @@
-"""The grammar of names (SPEC, top): what may become part of a path, a URL or a key."""
+"""The grammar of names (contract: README, "Names"): what may become part of a path, a URL or a key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which judges label a model's answers (SPEC 2, "Panel"): no judge ever scores its own vendor."""
+"""Which judges label a model's answers (contract: verdicts, "Panel"): no judge ever scores its own vendor."""
 
 from __future__ import annotations
 

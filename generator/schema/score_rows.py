@@ -1,6 +1,8 @@
-"""Which rows the published table `scores` holds and what their counts count (SPEC 6): metric by metric.
+"""Which rows the published table `scores` holds and what their counts count: metric by metric.
 
 The data dictionary shows this; `tests/test_score_rows.py` holds it against scored runs, row by row and count by count.
+
+See contract: tables, "Scores".
 """
 
 from __future__ import annotations

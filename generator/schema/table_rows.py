@@ -1,4 +1,4 @@
-"""Which rows every published table holds and how they are sorted (SPEC 3, 5 and 6), a table a line.
+"""Which rows every published table holds and how they are sorted (contract: tables, "Order of rows"), a table a line.
 
 The data dictionary shows this; `tests/test_table_rows.py` holds it against a scored run, row by row.
 """

@@ -1,4 +1,7 @@
-"""The published tables (SPEC 6): one tuple of columns a table, from which files and dictionary are made."""
+"""The published tables: one tuple of columns a table, from which files and dictionary are made.
+
+See contract: tables, "Published tables".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From votes to a final label, value and status (SPEC 2, "Final label"), and the bins of a score."""
+"""From votes to a final label, value and status (contract: verdicts, "Final label"), and the bins of a score."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FILTER_WORD_LENGTH = 80
 
 @dataclass(frozen=True)
 class Vote:
-    """One judge's vote as published; a field that the judge's JSON lacks is None (SPEC 3).
+    """One judge's vote as published; a field that the judge's JSON lacks is None (contract: receipts, "Votes").
 
     `unwrapped`: items of `UNWRAPPED` in their order, joined by `;`, or None. `evidence_cut`: whether the evidence was
     longer than a judge may write and was cut; None for an error.

@@ -1,4 +1,7 @@
-"""The published numbers of one attribute of one model from its tally (SPEC 4, 5), and the row each of them is."""
+"""The published numbers of one attribute of one model from its tally, and the row each of them is.
+
+See contract: tables, "Scores"; methodology: scoring, "Scoring".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The human audit of a run: the draw replayed, models that it covers, agreement by rubric (SPEC 5, "Human audit")."""
+"""The human audit of a run: the draw replayed, models that it covers, agreement by rubric.
+
+See methodology: audit, "Agreement of people and panel".
+"""
 
 from __future__ import annotations
 

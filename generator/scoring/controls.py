@@ -1,4 +1,7 @@
-"""The published numbers that read a model against its controls (SPEC 4, 5): band, CAC, excess with evidence, MDE."""
+"""The published numbers that read a model against its controls: band, CAC, excess with evidence, MDE.
+
+See methodology: control-band, "Control band"; methodology: evidence, "Evidence".
+"""
 
 from __future__ import annotations
 

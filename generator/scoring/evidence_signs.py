@@ -1,4 +1,7 @@
-"""Which of the two weaker signs made an attribute suggestive (SPEC 5), read off the published scores."""
+"""Which of the two weaker signs made an attribute suggestive, read off the published scores.
+
+See methodology: evidence, "Evidence tiers".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Whether a run may be published, and as what (SPEC 7): as it is, as a preview, or without failing categories."""
+"""Whether a run may be published, and as what: as it is, as a preview, or without failing categories.
+
+See contract: publication, "Gate".
+"""
 
 from __future__ import annotations
 

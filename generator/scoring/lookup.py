@@ -1,4 +1,7 @@
-"""The published `scores` table (SPEC 6) as pages look numbers up: a `ScoreRow` by (model, metric, attribute, group)."""
+"""The published `scores` table as pages look numbers up: a `ScoreRow` by (model, metric, attribute, group).
+
+See contract: tables, "Scores".
+"""
 
 from __future__ import annotations
 

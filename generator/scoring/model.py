@@ -1,4 +1,4 @@
-"""Every published number of one model from its tallies (SPEC 4, 5). No other model enters."""
+"""Every published number of one model from its tallies (contract: tables, "Scores"). No other model enters."""
 
 from __future__ import annotations
 

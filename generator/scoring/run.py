@@ -1,4 +1,4 @@
-"""Scores a run: receipts in, every published table out (SPEC 4, 5 and 6).
+"""Scores a run: receipts in, every published table out (contract: tables, "Published tables").
 
 Shards are read one at a time, and of a model only what the run's tables need is kept (`shard_scores`).
 """

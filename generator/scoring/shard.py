@@ -1,6 +1,8 @@
-"""Scores one model of a run, here or wherever its task is sent (SPEC 4 and 5): a shard in, its part of the tables out.
+"""Scores one model of a run, here or wherever its task is sent: a shard in, its part of the tables out.
 
 Of a model only its counts, its own columns of the tables and a few vectors of replicates are kept.
+
+See contract: tables, "Published tables".
 """
 
 from __future__ import annotations

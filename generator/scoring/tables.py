@@ -1,4 +1,7 @@
-"""The published tables as Arrow (SPEC 6): exactly the columns of `generator.schema.tables`, rows in canonical order."""
+"""The published tables as Arrow: exactly the columns of `generator.schema.tables`, rows in canonical order.
+
+See contract: tables, "Published tables".
+"""
 
 from __future__ import annotations
 

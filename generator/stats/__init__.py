@@ -1,1 +1,4 @@
-"""The statistics of SPEC 4 and 5: pure functions on arrays, 0-1 scale, NaN where there is no value."""
+"""The statistics behind every score: pure functions on arrays, 0-1 scale, NaN where there is no value.
+
+See methodology: scoring, "Scoring"; methodology: statistics, "Statistics".
+"""

@@ -1,4 +1,4 @@
-"""Agreement of the two primary judges, its intervals, the gate and the gate's blind spot (SPEC 4 and 5).
+"""Agreement of the two primary judges, its intervals, the gate and the gate's blind spot.
 
 Everything is a function of contingency tables: axes (first vote, second vote, ...), codes 0 to k-1 on the rubric's
 scale low to high and k for REFUSAL; so a replicate is the same function of the resampled table, which stands in the
@@ -6,6 +6,8 @@ axes that follow.
 
 Cohen 1968 (weighted kappa); Byrt et al. 1993 (PABAK); Gwet 2008 (AC1); Cicchetti and Feinstein 1990 (specific
 agreement).
+
+See methodology: agreement, "Agreement and the gate".
 """
 
 from __future__ import annotations

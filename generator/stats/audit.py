@@ -1,6 +1,8 @@
-"""Agreement of the human reviewer with the final labels (SPEC 5, "Human audit"): stratified weights, Kish, Wilson.
+"""Agreement of the human reviewer with the final labels: stratified weights, Kish, Wilson.
 
 Kish 1965 (effective size); Wilson 1927 (interval of a proportion).
+
+See methodology: audit, "Agreement of people and panel".
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The bootstrap of SPEC 5: portable draws of concepts, replicates of ratios, the expanded percentile interval.
+"""The bootstrap: portable draws of concepts, replicates of ratios, the expanded percentile interval.
+
+See methodology: statistics, "Statistics".
 
 Every statistic here is a ratio of sums over concepts, so that all replicates of all models are one matrix product of
 the counts with the concepts' numerators and denominators.

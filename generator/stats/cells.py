@@ -1,7 +1,9 @@
-"""A model's rows as arrays, and the cell means s(c, f, g) that every score starts from (SPEC 4).
+"""A model's rows as arrays, and the cell means s(c, f, g) that every score starts from.
 
 All arrays have the axes (concepts, framings, groups, repeats), ids sorted as bytes; a planned row that is absent has
 the status ABSENT. Cell arrays drop the last axis.
+
+See methodology: scoring, "Cell means".
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Disparity, worst gap, lean, cross-fit disparity and role reversal, concept by concept (SPEC 4 and 5).
+"""Disparity, worst gap, lean, cross-fit disparity and role reversal, concept by concept.
 
 Arrays on the 0-1 scale; cell means have the axes (concepts, framings, groups), NaN = no scoreable repeat.
+
+See methodology: scoring, "Disparity".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Normal and Student t distributions and the interpolated quantile: all that SPEC 5 needs, without a library.
+"""Normal and Student t distributions and the interpolated quantile: all that intervals and p values need.
 
 Accuracy is that of double precision to about 1e-13, held against scipy in the tests.
 """

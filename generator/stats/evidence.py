@@ -1,4 +1,7 @@
-"""Excess over the control edge, p values and their corrections, evidence tiers and MDE (SPEC 5)."""
+"""Excess over the control edge, p values and their corrections, evidence tiers and MDE.
+
+See methodology: evidence, "Evidence".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Shares of rows as numerators and denominators by concept (SPEC 4, "Rates"): their intervals resample concepts."""
+"""Shares of rows as numerators and denominators by concept: their intervals resample concepts.
+
+See methodology: scoring, "Rates".
+"""
 
 from __future__ import annotations
 

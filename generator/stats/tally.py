@@ -1,4 +1,4 @@
-"""What one model's rows of one attribute come to: named ratios of sums over concepts (SPEC 4).
+"""What one model's rows of one attribute come to: named ratios of sums over concepts (methodology: scoring, "Scoring").
 
 An estimate is sum of numerators / sum of denominators; a replicate is the same with the resample's counts as weights. A
 concept without a value has numerator and denominator 0.
@@ -187,7 +187,10 @@ def _summed(
 
 
 def by_concept(rows: Rows) -> ByConcept:
-    """Return every ratio of SPEC 4 concept by concept; the rows may be of several attributes with as many groups."""
+    """Return every ratio by concept; the rows may be of several attributes with as many groups.
+
+    See methodology: scoring, "Scoring".
+    """
     scored = np.where(rows.counting[..., None], rows.n_scored, 0)
     counting, n_scored = rows.counting.sum(axis=1), scored.sum(axis=(1, 2))
     disparities, gaps = cell_disparity(rows.means), cell_gap(rows.means)

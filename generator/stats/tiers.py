@@ -1,4 +1,4 @@
-"""Leaderboard tiers, and paired comparisons of models on overall consistency (SPEC 4 and 5)."""
+"""Leaderboard tiers, and paired comparisons of models on overall consistency (methodology: tiers, "The rule")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Holds files against what this program makes anew, byte for byte, and names the place where they differ (SPEC 7)."""
+"""Holds files against what this program makes anew, byte for byte, and names the place where they differ.
+
+See contract: publication, "Verify".
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Checks a downloaded data folder: its hashes, then every table recomputed from its receipts (SPEC 6 and 7).
+"""Checks a downloaded data folder: its hashes, then every table recomputed from its receipts.
 
 The folder is laid out again as a run folder in a temporary place, read by the same `load_run` and scored by the same
 `score_here` as a publication; what comes out is held against what is published.
+
+See contract: publication, "Verify".
 """
 
 from __future__ import annotations

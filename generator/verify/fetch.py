@@ -1,4 +1,7 @@
-"""Fetches a published data folder from a served site: SHA256SUMS and every file that it lists (SPEC 7, `--url`)."""
+"""Fetches a published data folder from a served site: SHA256SUMS and every file that it lists.
+
+See contract: publication, "Verify".
+"""
 
 from __future__ import annotations
 

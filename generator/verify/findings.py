@@ -1,4 +1,7 @@
-"""What `verify` reports: each mismatch with its file, key and both values, and how much was checked (SPEC 7)."""
+"""What `verify` reports: each mismatch with its file, key and both values, and how much was checked.
+
+See contract: publication, "Verify".
+"""
 
 from __future__ import annotations
 

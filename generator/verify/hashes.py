@@ -1,4 +1,7 @@
-"""Holds the files of a data folder against each list of hashes in it: SHA256SUMS, manifest.json, metadata (SPEC 6)."""
+"""Holds the files of a data folder against each list of hashes in it: SHA256SUMS, manifest.json, metadata.
+
+See contract: publication, "Data files".
+"""
 
 from __future__ import annotations
 

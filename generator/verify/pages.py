@@ -1,4 +1,4 @@
-"""Holds every number on the pages against the recomputed tables (SPEC 6, "data-score" and "data-cell").
+"""Holds every number on the pages against the recomputed tables (contract: publication, "Numbers on pages").
 
 Pages are read by pattern and not as a tree: sixty thousand of them have to be read in seconds, and each number stands
 alone in its element. An element that names a number in any other form is a finding itself: nothing hides by its shape.

@@ -1,8 +1,10 @@
-"""Makes a run's files anew from its own receipts and holds them against the site, byte for byte (SPEC 6 and 7).
+"""Makes a run's files anew from its own receipts and holds them against the site, byte for byte.
 
 This is the check of what stands in no element that names its number: words, labels and counts, charts, the plain lists,
 the explorer's index, the descriptions of the data files. Only what this very program made can be held so;
 `publication.json` says which did.
+
+See contract: publication, "Verify".
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Holds the tables that `score RUN` wrote beside a run against a fresh score of it (SPEC 7)."""
+"""Holds the tables that `score RUN` wrote beside a run against a fresh score of it.
+
+See contract: publication, "Verify".
+"""
 
 from __future__ import annotations
 

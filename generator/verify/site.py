@@ -1,6 +1,8 @@
-"""Which parts of a site can be made anew, and the order in which they are held against it (SPEC 7).
+"""Which parts of a site can be made anew, and the order in which they are held against it.
 
 A run whose receipts cannot be read, or whose pages another release made, is named as not compared: it is no mismatch.
+
+See contract: publication, "Verify".
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Holds published tables against recomputed ones, cell by cell, keyed as pages key them (SPEC 6)."""
+"""Holds published tables against recomputed ones, cell by cell, keyed as pages key them.
+
+See contract: publication, "Numbers on pages".
+"""
 
 from __future__ import annotations
 

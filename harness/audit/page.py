@@ -1,4 +1,7 @@
-"""The review sheet as one HTML file without any link: works offline, on a phone, and saves its own CSV (SPEC 5)."""
+"""The review sheet as one HTML file without any link: works offline, on a phone, and saves its own CSV.
+
+See contract: stages, "The review sheet".
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""The human audit's two ends (SPEC 5): the sheet that a reviewer fills in, and the labels that come back.
+"""The human audit's two ends: the sheet that a reviewer fills in, and the labels that come back.
 
 The sheet shows what the judges saw, with the terms of the whole bank scrubbed on top: no model, no vote, no label, in
 an order that says nothing. The draw is `generator.schema.audit_draw`; what was drawn is kept beside the sheet.
+
+See contract: stages, "The review sheet".
 """
 
 from __future__ import annotations
@@ -163,7 +165,7 @@ def sheet_csv(items: Iterable[Item], bank: Bank) -> str:
 
 
 def _guard(text: str) -> str:
-    """Keep a spreadsheet from running a cell (SPEC 6)."""
+    """Keep a spreadsheet from running a cell (contract: tables, "CSV")."""
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 

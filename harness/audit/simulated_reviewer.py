@@ -1,6 +1,8 @@
-"""The simulated reviewer of a simulated run (SPEC 5): reads the sheet as the simulated judges read, and errs seldom.
+"""The simulated reviewer of a simulated run: reads the sheet as the simulated judges read, and errs seldom.
 
 Its labels never enter a live run: stage `audit review` refuses one.
+
+See contract: stages, "Simulated runs".
 """
 
 from __future__ import annotations

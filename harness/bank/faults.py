@@ -1,6 +1,8 @@
-"""What a bank must keep (SPEC 1): each rule returns its faults as lines of file, concept, what is wrong, what is right.
+"""What a bank must keep: each rule returns its faults as lines of file, concept, what is wrong, what is right.
 
 Pure: takes a parsed `Bank` and where its concepts came from, and reads nothing.
+
+See contract: bank, "Rules of the bank".
 """
 
 from __future__ import annotations

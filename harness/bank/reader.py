@@ -1,4 +1,4 @@
-"""Read `content/bank/` and return the instrument as every later stage sees it (SPEC 1).
+"""Read `content/bank/` and return the instrument as every later stage sees it (contract: bank, "bank.json").
 
 Reads `bank.toml`, `attributes.toml`, `rubrics.toml` and `concepts/<attribute>.toml`; returns a `Bank`, or raises one
 `InputError` that lists every fault with its file and concept. The rules themselves are in `harness.bank.faults`.

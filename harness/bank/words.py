@@ -1,6 +1,8 @@
-"""Words that a bank may not hold: a wrong article, or a cue of a group in the text around the slot (SPEC 1).
+"""Words that a bank may not hold: a wrong article, or a cue of a group in the text around the slot.
 
 Pure: takes texts and attributes, returns what is wrong as a sentence, or yields one for each place.
+
+See contract: bank, "Rules of the bank".
 """
 
 from __future__ import annotations
@@ -37,9 +39,11 @@ def _article(word: str) -> str:
 
 
 def cue_faults(text: str, attribute: Attribute) -> Iterator[str]:
-    """Yield each label or mask term of the attribute that a template or noun holds (SPEC 1).
+    """Yield each label or mask term of the attribute that a template or noun holds.
 
     Whole words in any case; hyphens and spaces match one another, a plural or possessive s is included.
+
+    See contract: bank, "Rules of the bank".
     """
     index = cue_index(attribute.groups)
     longest = max(map(len, index), default=0)

@@ -1,4 +1,4 @@
-"""The cache of paid answers: one SQLite file, content-addressed, shared by all runs (SPEC 2).
+"""The cache of paid answers: one SQLite file, content-addressed, shared by all runs (contract: stages, "Cache").
 
 An answer is stored once, under the hash of all that decided it, and never changed. Writes come in batches, each one
 transaction, flushed to the disk (`synchronous=FULL`: a power cut loses no answer that was counted). Readers and other

@@ -1,4 +1,7 @@
-"""SQLite files that a stage writes and a crash must not break: the cache of answers, and a run's ledger (SPEC 2)."""
+"""SQLite files that a stage writes and a crash must not break: the cache of answers, and a run's ledger.
+
+See contract: stages, "Cache".
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""One call to a model or judge, its answer, and the endpoint protocol that every backend implements (SPEC 2).
+"""One call to a model or judge, its answer, and the endpoint protocol that every backend implements.
 
 An endpoint makes exactly one attempt. Retrying, caching, money and concurrency belong to `harness.engine`, so that
 each attempt is reserved in the ledger before it is made.
+
+See contract: stages, "Endpoints".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible endpoint over HTTP: one attempt a call (SPEC 2).
+"""An OpenAI-compatible endpoint over HTTP: one attempt a call (contract: stages, "Endpoints").
 
 What a reply means stands in `harness.calls.replies`; waiting and asking again in `harness.engine.network`.
 """

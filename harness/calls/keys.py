@@ -1,4 +1,4 @@
-"""Cache keys (SPEC 2): what decides an answer, hashed.
+"""Cache keys (contract: stages, "Cache keys"): what decides an answer, hashed.
 
 A key is the SHA-256 of the canonical JSON of its parts. All parts but the last few are the same for a whole model or
 judge, so they are put into canonical form once; what is left are hashes, integers and strings.

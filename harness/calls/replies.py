@@ -1,4 +1,4 @@
-"""What an OpenAI-compatible reply means: each kind of answer has one defined outcome (SPEC 2, "Replies").
+"""What an OpenAI-compatible reply means: each kind of answer has one defined outcome (contract: stages, "Replies").
 
 | reply | outcome |
 |---|---|

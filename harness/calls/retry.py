@@ -1,4 +1,7 @@
-"""How long to wait between the attempts of a call, and when an endpoint is given up (SPEC 2, the client's bounds)."""
+"""How long to wait between the attempts of a call, and when an endpoint is given up.
+
+See contract: stages, "Attempts and waiting".
+"""
 
 from __future__ import annotations
 

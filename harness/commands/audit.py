@@ -1,4 +1,7 @@
-"""`aibiasbench audit sample|import|review RUN`: the human spot-check of the judges (SPEC 5 and 7)."""
+"""`aibiasbench audit sample|import|review RUN`: the human spot-check of the judges.
+
+See contract: stages, "Human audit".
+"""
 
 from __future__ import annotations
 

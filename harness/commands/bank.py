@@ -1,4 +1,7 @@
-"""`aibiasbench bank`: check, hash, show, measure the prompt bank, and print its review sheets (SPEC 1 and 7)."""
+"""`aibiasbench bank`: check, hash, show, measure the prompt bank, and print its review sheets.
+
+See contract: stages, "Commands".
+"""
 
 from __future__ import annotations
 

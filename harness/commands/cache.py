@@ -1,4 +1,7 @@
-"""`aibiasbench cache list|prune`: what has been paid for, and how to throw some of it away (SPEC 2)."""
+"""`aibiasbench cache list|prune`: what has been paid for, and how to throw some of it away.
+
+See contract: stages, "Cache".
+"""
 
 from __future__ import annotations
 

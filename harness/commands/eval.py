@@ -1,4 +1,4 @@
-"""`aibiasbench eval RUN`: ask every model of a run every prompt (SPEC 2 and 7)."""
+"""`aibiasbench eval RUN`: ask every model of a run every prompt (contract: stages, "eval")."""
 
 from __future__ import annotations
 

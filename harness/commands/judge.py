@@ -1,4 +1,4 @@
-"""`aibiasbench judge RUN`: the panel labels every answer, and the receipts are written (SPEC 2, 3 and 7)."""
+"""`aibiasbench judge RUN`: the panel labels every answer, and the receipts are written (contract: stages, "judge")."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Which cache holds a run's answers: the one that is named, else the one that the run's ledger remembers (SPEC 2).
+"""Which cache holds a run's answers: the one that is named, else the one that the run's ledger remembers.
 
 Answers looked for in another file than the one they were stored in would be asked, and paid, again. So a run goes on
 with the cache that it last used; the ledger keeps the path as seen from the run's folder, so that both may move.
+
+See contract: stages, "Cache".
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Calls to a backend inside this process: whole batches, under the same books as calls over the network (SPEC 2)."""
+"""Calls to a backend inside this process: whole batches, under the same books as calls over the network.
+
+See contract: stages, "Simulated runs".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""One process per run and stage (SPEC 2): a lock file in the run folder, let go by the system when its holder dies."""
+"""One process per run and stage: a lock file in the run folder, let go by the system when its holder dies.
+
+See contract: stages, "One process a stage".
+"""
 
 from __future__ import annotations
 

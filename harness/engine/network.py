@@ -1,4 +1,7 @@
-"""Calls to endpoints over the network: many in flight, each attempt reserved before and settled after (SPEC 2)."""
+"""Calls to endpoints over the network: many in flight, each attempt reserved before and settled after.
+
+See contract: stages, "Spend caps".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run of calls came to, kept while it goes on (SPEC 2)."""
+"""What a run of calls came to, kept while it goes on (contract: stages, "eval")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one runner behind eval and judge: cache, money, retries and concurrency (SPEC 2).
+"""The one runner behind eval and judge: cache, money, retries and concurrency (contract: stages, "Endpoints").
 
 For every call, in this order: looked up in the cache; its worst case reserved in the ledger, on disk; one attempt made;
 the answer stored in the cache, on disk; the reservation settled, on disk; only then counted. A crash at any point loses

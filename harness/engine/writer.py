@@ -1,4 +1,4 @@
-"""One writer for many workers: gathers what they want on the disk and commits it together (SPEC 2, cache and ledger).
+"""One writer for many workers: gathers what they want on the disk and commits it together.
 
 Each commit writes in the one safe order: answers into the cache, then settlements, then new reservations into the
 ledger; only then do the workers go on. What they want while a commit is flushed goes into the next one, so a thousand

@@ -1,4 +1,4 @@
-"""Stage eval: which prompts a run asks, of whom, and what of the answers can be used (SPEC 2).
+"""Stage eval: which prompts a run asks, of whom, and what of the answers can be used (contract: stages, "eval").
 
 Reads a plan and its bank; the answers go to the cache, their cost to the ledger. Receipts are written by the judge
 stage from the same `planned_rows`.

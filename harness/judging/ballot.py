@@ -1,4 +1,7 @@
-"""The question put to a judge and its strict JSON answer (SPEC 2): messages, schema, validation."""
+"""The question put to a judge and its strict JSON answer: messages, schema, validation.
+
+See contract: verdicts, "A judge's answer".
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Stage judge: every answer of a run before its panel, masked, until each row has a verdict (SPEC 2).
+"""Stage judge: every answer of a run before its panel, masked, until each row has a verdict.
 
 Reads the answers of stage eval from the cache. Both primaries of all rows are asked first; then, where they disagree
 and the panel still has one, the tiebreak. What comes out are the rows of the receipts (`harness.stages.receipts`).
+
+See contract: stages, "judge".
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ class Case:
 
     @property
     def verdict(self) -> Verdict:
-        """What the row comes to (SPEC 2, "Replies" and "Final label")."""
+        """What the row comes to (contract: stages, "Replies"; contract: verdicts, "Final label")."""
         if self.outcome in ("failed", "cut_before_answer"):
             return _ERROR
         return REFUSED if self.outcome == "filtered" else final_verdict(self.votes, self.rubric)

@@ -1,4 +1,4 @@
-"""Folds text to the plain letters that a person reads (for SPEC 2, "Masking"), keeping the way back to the original.
+"""Folds text to the plain letters that a person reads, keeping the way back to the original.
 
 Case, accents, compatibility forms (full width, mathematical, circled), letters of other scripts that look Latin,
 combining marks and invisible characters are undone; dashes become `-`, apostrophes `'`, white space stays white space.

@@ -1,4 +1,6 @@
-"""Hides who a response is about (SPEC 2, "Masking"): spans of group terms, the masked text, and what still leaks.
+"""Hides who a response is about: spans of group terms, the masked text, and what still leaks.
+
+See contract: verdicts, "Masking".
 
 A text is folded first: lower case, one code point to none or some, look-alikes and marks undone (`folding`).
 Regular expressions, one for the terms of an attribute and one for the phrases of a noun, each a trie, run over the
@@ -117,7 +119,10 @@ def masker_for(bank: Bank, concept: Concept) -> Masker:
 
 
 def bank_masker(bank: Bank) -> Masker:
-    """Return the masker of the whole bank: every np, np without article and mask term (SPEC 5, the audit sheet)."""
+    """Return the masker of the whole bank: every np, np without article and mask term.
+
+    See contract: stages, "The review sheet".
+    """
     found: dict[str, None] = {}
     for attribute in bank.attributes:
         found |= dict.fromkeys(mask_terms(bank, attribute.id))

@@ -1,4 +1,4 @@
-"""Money: caps, reservations and the ledger of a run (SPEC 2, "Hard spend caps").
+"""Money: caps, reservations and the ledger of a run (contract: stages, "Spend caps").
 
 Before each attempt its worst case is reserved, on the disk; afterwards the reservation is settled at what the attempt
 cost. What is committed (settled, open and lost) never passes a cap, whatever the number of workers or processes:

@@ -1,6 +1,8 @@
-"""What a plan must keep besides its shape (SPEC 2): names, days, panels, prices, parameters, endpoints, pin.
+"""What a plan must keep besides its shape: names, days, panels, prices, parameters, endpoints, pin.
 
 Each check yields its faults, so that all of them are shown together.
+
+See contract: stages, "run.toml".
 """
 
 from __future__ import annotations

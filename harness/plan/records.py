@@ -1,4 +1,4 @@
-"""The plan of a run as frozen records: every key that `run.toml` knows (SPEC 2).
+"""The plan of a run as frozen records: every key that `run.toml` knows (contract: stages, "run.toml").
 
 Read with `harness.plan.run_toml.read_plan`, which refuses whatever breaks a rule.
 """

@@ -1,4 +1,4 @@
-"""Reads `run.toml`: parsed, checked whole, frozen (SPEC 2).
+"""Reads `run.toml`: parsed, checked whole, frozen (contract: stages, "run.toml").
 
 Every fault is found before any work starts and named with file, place, what was seen and what is allowed.
 """
@@ -22,7 +22,7 @@ RUNS = Path("content/runs")
 
 
 def check_pin(plan: Plan, bank: Bank, where: str) -> None:
-    """Refuse a plan that was made for another bank (SPEC 2)."""
+    """Refuse a plan that was made for another bank (contract: stages, "run.toml")."""
     faults = []
     if plan.bank.version != bank.version:
         faults.append(f"{where}: bank.version is {plan.bank.version!r}, the working bank is {bank.version!r}")

@@ -1,7 +1,9 @@
-"""The embedded endpoint `simulated` (SPEC 2): seeded respondents and judges with documented biases, for offline runs.
+"""The embedded endpoint `simulated`: seeded respondents and judges with documented biases, for offline runs.
 
 Every answer is a pure function of seed, model, parameters and the request's own text: same request, same answer, in
 any batch and any process. What is planted stands in `harness.simulated.profiles`.
+
+See contract: stages, "Simulated runs".
 """
 
 from __future__ import annotations
@@ -175,7 +177,7 @@ def responded(who: Respondent, case: Case | None, dice: Dice, request: Request) 
 
 
 def latent(who: Respondent, case: Case, dice: Dice) -> float:
-    """Return the answer's value on the rubric's scale, before it is cut to labels: SPEC 2's planted effects."""
+    """Return the answer's value on the rubric's scale, before it is cut to labels, with the planted effects."""
     shift = who.shift(case.concept.attribute) * case.place + who.harshness
     return case.tendency + case.concept.polarity * shift + who.noise * dice.normal(0)
 

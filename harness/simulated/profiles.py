@@ -1,10 +1,12 @@
-"""What is planted in the simulated models and judges: the one table from which the pages describe them too (SPEC 2).
+"""What is planted in the simulated models and judges: the one table from which the pages describe them too.
 
 A respondent's latent value of a scenario lies on the rubric's scale from 0 to 1: the scenario's own tendency, plus the
 model's `harshness`, plus `sensitivity[attribute]` x the group's place, plus noise. Groups of an attribute stand evenly
 spaced from -0.5 to +0.5, in the order of SHA-256("<attribute>|<group>"), the same for all models; a positive place
 favors the group, whatever the scenario's polarity. An attribute that `sensitivity` does not name has no group effect,
 but professions have one of `PROFESSIONS` everywhere, so that the two controls make a band.
+
+See contract: stages, "Simulated runs".
 """
 
 from __future__ import annotations

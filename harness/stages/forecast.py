@@ -1,4 +1,4 @@
-"""What a run would still cost: calls, tokens and US dollars, before anything is spent (SPEC 2, `--dry-run`).
+"""What a run would still cost: calls, tokens and US dollars, before anything is spent (contract: stages, "Dry run").
 
 Cached calls are left out. Expected: a prompt token for every four bytes, an answer of half of the subject's max_tokens,
 `JUDGE_TOKENS` of a judge, a tiebreak on `TIEBREAK_SHARE` of the rows that may need one. At most: each attempt at the

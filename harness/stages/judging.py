@@ -1,4 +1,7 @@
-"""Drives stage judge over an open session (SPEC 2 and 3): collects the answers, asks the panel, writes the receipts."""
+"""Drives stage judge over an open session: collects the answers, asks the panel, writes the receipts.
+
+See contract: stages, "judge".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes what the harness hands over (SPEC 3): receipts shards, `manifest.json`, `bank.json`.
+"""Writes what the harness hands over (contract: receipts, "Shards"): receipts shards, `manifest.json`, `bank.json`.
 
 The same inputs give the same bytes. Every file is replaced whole; the manifest goes last, and is taken away first, so
 that a run folder never holds a manifest that its shards do not belong to.
@@ -41,7 +41,7 @@ class Till:
 
 
 def receipt(case: Case, plan: Plan, *, harness_sha: str, cost: float) -> dict[str, Any]:
-    """Return one row of the receipts: every column of SPEC 3."""
+    """Return one row of the receipts: every column of (contract: receipts, "Columns")."""
     row, prompt, concept = case.row, case.row.prompt, case.row.prompt.concept
     answer, verdict = case.answer, case.verdict
     return {
@@ -86,7 +86,10 @@ def receipt(case: Case, plan: Plan, *, harness_sha: str, cost: float) -> dict[st
 
 
 def shard_bytes(rows: Sequence[dict[str, Any]]) -> bytes:
-    """Return a shard as zstd Parquet, rows in the order of SPEC 3; the file says of itself whether it is simulated."""
+    """Return a shard as zstd Parquet; the file says of itself whether it is simulated.
+
+    See contract: receipts, "Order of rows".
+    """
     mark = "true" if rows and simulated(rows[0]["model"]) else "false"
     table = pa.Table.from_pylist(list(rows), schema=RECEIPT_SCHEMA.with_metadata({"simulated": mark}))
     sink = pa.BufferOutputStream()

@@ -1,4 +1,4 @@
-"""What eval and judge open alike: plan, bank, lock, cache, ledger, endpoints, engine (SPEC 2).
+"""What eval and judge open alike: plan, bank, lock, cache, ledger, endpoints, engine (contract: stages, "eval").
 
 with open_session(folder, stage="judge", bank=bank, cache=path, now=now) as session:
     outcome = session.engine.run(calls, watch=...)

@@ -1,4 +1,4 @@
-"""Options that several commands share, each written once (SPEC 7)."""
+"""Options that several commands share, each written once (contract: stages, "Commands")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Progress of a stage on stderr: a bar on a terminal, a plain line now and then elsewhere (SPEC 7)."""
+"""Progress of a stage on stderr: a bar on a terminal, a plain line now and then elsewhere.
+
+See contract: stages, "Progress".
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Speed beside peers: `python -m tests.bench` (issue 8). Never part of the tests."""
+"""Speed beside peers: `python -m tests.bench`. Never part of the tests."""
