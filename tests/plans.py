@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from generator.schema.bank import Bank
-from harness.plan.records import Plan
+from harness.plan.records import RunPlan
 from harness.plan.run_toml import load_plan
 
 PRICES = {"prompt_per_million": 1.0, "completion_per_million": 10.0}
@@ -64,7 +64,7 @@ def simulated_data(bank: Bank, *models: str, **changes: Any) -> dict[str, Any]:
     return data
 
 
-def make_plan(data: dict[str, Any], run_id: str = "test-run") -> Plan:
+def make_plan(data: dict[str, Any], run_id: str = "test-run") -> RunPlan:
     """Check a plan's data."""
     return load_plan(data, run_id=run_id, where="run.toml")
 

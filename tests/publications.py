@@ -12,7 +12,7 @@ from generator.html import frame as render
 from generator.pages import prose
 from generator.publishing import build
 from generator.publishing import changes as incremental
-from generator.publishing.publish import Options, Outcome, publish
+from generator.publishing.publish import Options, PublishOutcome, publish
 from generator.scoring.run import score_run
 from tests.factories import answers_from, make_bank, make_rows, noise, write_run
 
@@ -44,7 +44,7 @@ def make_small_run(content: Path, run: str, *, models=MODELS, repeats=2, answers
     return write_run(folder, bank, shards, **changes)
 
 
-def run_publish(content: Path, out: Path, **changes) -> Outcome:
+def run_publish(content: Path, out: Path, **changes) -> PublishOutcome:
     """Publish in this process."""
     return publish(Options(out=out, content=content, **changes))
 

@@ -23,7 +23,7 @@ from harness.engine.outcome import Outcome
 from harness.engine.runner import Engine
 from harness.eval.questions import blank
 from harness.money.budget import Book, Ledger, caps_of, picodollars, worst_case
-from harness.plan.records import Plan, Prices
+from harness.plan.records import Prices, RunPlan
 from tests.factories import make_bank
 from tests.plans import PARAMS, PRICES, callee, live_data, make_plan, simulated_data
 from tests.scripted_server import Reply, ScriptedServer, chat, finished
@@ -58,7 +58,7 @@ def calls(number: int, model: str = "alpha/one", endpoint: str = "local", first:
 class Run:
     """A run folder with its plan, whose calls go to a scripted server or to a backend of the test."""
 
-    def __init__(self, folder: Path, plan: Plan, endpoints: dict[str, Any] | None = None) -> None:
+    def __init__(self, folder: Path, plan: RunPlan, endpoints: dict[str, Any] | None = None) -> None:
         self.folder, self.plan, self._endpoints = folder, plan, endpoints
 
     def __call__(self, wanted: Sequence[Call], **options: Any) -> Outcome:

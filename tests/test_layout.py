@@ -148,6 +148,41 @@ def test_no_vague_module_names():
     assert [m for m in GRAPH if m.rpartition(".")[2] in vague] == []
 
 
+NAMED = re.compile(r"_?[A-Z]+[a-z]\w*")
+
+
+def type_names(source: str) -> tuple[set[str], set[str]]:
+    """The classes of a module, and the types to which it gives a name of their own (`Watch = Callable[...]`)."""
+    body = ast.parse(source)
+    classes = {node.name for node in ast.walk(body) if isinstance(node, ast.ClassDef)}
+    given = {
+        t.id for node in body.body if isinstance(node, ast.Assign) for t in node.targets if isinstance(t, ast.Name)
+    }
+    return classes, {name for name in given if NAMED.fullmatch(name)}
+
+
+def shared_names(sources: dict[str, str]) -> dict[str, list[str]]:
+    """Every class whose name a second module uses for another class, or for a type of its own."""
+    users: dict[str, list[str]] = {}
+    all_classes: set[str] = set()
+    for module, source in sources.items():
+        classes, given = type_names(source)
+        all_classes |= classes
+        for name in classes | given:
+            users.setdefault(name, []).append(module)
+    return {name: modules for name, modules in sorted(users.items()) if name in all_classes and len(modules) > 1}
+
+
+class TestNames:
+    def test_a_class_name_means_one_thing_in_both_programs(self):
+        assert shared_names({module_name(p): p.read_text() for p in SOURCES}) == {}
+
+    def test_the_finder_can_fail(self):
+        two = {"a": "class Plan: ...", "b": "class Plan: ...", "c": "class Row: ...", "d": "Row = dict[str, int]"}
+        assert shared_names(two) == {"Plan": ["a", "b"], "Row": ["c", "d"]}
+        assert shared_names({"a": "IntArray = list[int]\nclass Plan: ...", "b": "IntArray = list[int]"}) == {}
+
+
 # What a sentence may count by the thousand.
 MANY = "answers bytes calls characters faults files keys labels mismatches pages pairs prompts receipts rows votes"
 COUNTED = re.compile(rf"(?: (?!(?:and|for|in|of|to) )[a-z-]+)? (?:{'|'.join(MANY.split())})\b")

@@ -10,7 +10,7 @@ import pytest
 
 from generator.schema.bank import Bank
 from generator.schema.errors import InputError
-from harness.plan.records import Plan, Prices
+from harness.plan.records import Prices, RunPlan
 from harness.plan.run_toml import check_pin, read_plan, run_folder
 from tests.factories import make_bank
 from tests.plans import callee, live_data, make_plan, simulated_data, write_run_toml
@@ -173,7 +173,7 @@ class TestKinds:
 
 
 class TestParams:
-    def plan(self, bank: Bank, **changes: Any) -> Plan:
+    def plan(self, bank: Bank, **changes: Any) -> RunPlan:
         return make_plan(live_data(bank, params={"temperature": 1.0, "top_k": 5, "max_tokens": 100}, **changes))
 
     def test_a_default_that_the_endpoint_does_not_know_is_not_sent(self, bank: Bank) -> None:

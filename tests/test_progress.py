@@ -9,18 +9,18 @@ import pytest
 from rich.console import Console
 
 import harness.terminal.progress
-from harness.engine.outcome import Tally
+from harness.engine.outcome import StageCounts
 from harness.terminal.progress import Pace, duration, stage_progress, status_line
 
 USD = 10**12
 
 
-def tally(**changes: object) -> Tally:
+def tally(**changes: object) -> StageCounts:
     fields = {"planned": 1000, "cached": 100, "asked": 290, "failed": 10, "spent": 12 * USD}
-    return Tally(**{**fields, **changes})  # type: ignore[arg-type]
+    return StageCounts(**{**fields, **changes})  # type: ignore[arg-type]
 
 
-def shown(terminal: bool, *tallies: Tally, every: float = 0.0, monkeypatch: pytest.MonkeyPatch) -> str:
+def shown(terminal: bool, *tallies: StageCounts, every: float = 0.0, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(harness.terminal.progress, "PLAIN_EVERY", every)
     out = io.StringIO()
     console = Console(file=out, force_terminal=terminal, width=100, color_system=None)
@@ -80,4 +80,4 @@ class TestStageProgress:
         assert (text.count("warning: [red]dear[/red]"), text.count("warning: dearer")) == (1, 1)
 
     def test_a_run_without_calls_is_no_failure(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert "eval: 0 of 0 rows (0%)" in shown(False, Tally(), monkeypatch=monkeypatch)
+        assert "eval: 0 of 0 rows (0%)" in shown(False, StageCounts(), monkeypatch=monkeypatch)

@@ -21,7 +21,7 @@ from generator.schema.verdict import Vote
 from harness.calls.call import Answer
 from harness.eval.questions import bank_prompts, planned_rows
 from harness.judging.panel import Bench, Case
-from harness.plan.records import PICO, Plan
+from harness.plan.records import PICO, RunPlan
 from harness.stages.judging import ROOT
 from harness.stages.receipts import ReceiptsWriter, Till, harness_commit, receipt, replace_file, shard_bytes
 from tests.factories import make_bank
@@ -33,7 +33,7 @@ PLAN = make_plan(simulated_data(BANK, "sim-beta/two", SUBJECT, repeats=2))
 SHA = "ab" * 20
 
 
-def cases(model: str = SUBJECT, text: str = "A kind1 applicant, MIXED.", plan: Plan = PLAN) -> list[Case]:
+def cases(model: str = SUBJECT, text: str = "A kind1 applicant, MIXED.", plan: RunPlan = PLAN) -> list[Case]:
     """Every planned row of a model, answered alike and judged alike."""
     bench = Bench(plan, BANK)
     answer = Answer(text, served_by="one@here", prompt_tokens=9, completion_tokens=4, cost=5)
@@ -49,7 +49,7 @@ def cases(model: str = SUBJECT, text: str = "A kind1 applicant, MIXED.", plan: P
     return listed
 
 
-def write(folder: Path, plan: Plan = PLAN, **changes: Any) -> dict[str, Any]:
+def write(folder: Path, plan: RunPlan = PLAN, **changes: Any) -> dict[str, Any]:
     """Write a whole run; returns the manifest."""
     writer = ReceiptsWriter(folder, plan, harness_sha=SHA, costs=changes.get("costs", {}))
     for model in sorted(plan.subject):

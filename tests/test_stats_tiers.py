@@ -23,11 +23,11 @@ from generator.stats.bootstrap import (
     rounded,
 )
 from generator.stats.evidence import difference_p, tail_p
-from generator.stats.tiers import Ranked, Standing, comparisons, tiers
+from generator.stats.tiers import OverallConsistency, Ranked, comparisons, tiers
 
 
 def standing(model, estimate, low, high):
-    return Standing(model, estimate, Interval(low, high, 0.01))
+    return OverallConsistency(model, estimate, Interval(low, high, 0.01))
 
 
 def places(*standings):
@@ -53,11 +53,11 @@ class TestTiers:
         assert [model for model, *_ in found] == ["v/a", "v/b"]
 
     def test_a_model_without_an_estimate_is_listed_last_and_unranked(self):
-        found = places(Standing("v/a", math.nan, NO_INTERVAL), standing("v/b", 0.9, 0.8, 0.95))
+        found = places(OverallConsistency("v/a", math.nan, NO_INTERVAL), standing("v/b", 0.9, 0.8, 0.95))
         assert found == [("v/b", 1, 1, "v/b"), ("v/a", None, None, None)]
 
     def test_a_model_without_an_interval_founds_nothing_new(self):
-        found = places(standing("v/a", 0.9, 0.8, 0.95), Standing("v/b", 0.2, NO_INTERVAL))
+        found = places(standing("v/a", 0.9, 0.8, 0.95), OverallConsistency("v/b", 0.2, NO_INTERVAL))
         assert found[1][2] == 1
 
 

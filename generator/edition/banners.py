@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from generator.edition import paths
-from generator.edition.coverage import asked_of
+from generator.edition.coverage import plan_coverage
 from generator.edition.edition import Edition
 from generator.edition.numbers import plural
 from generator.schema.tables import RUN_WIDE
@@ -86,7 +86,7 @@ def _relations(edition: Edition, page: str) -> list[Notice]:
 
 def preview_words(edition: Edition) -> str:
     """Say in plain words how much of a preview was asked and which conditions of publication it does not meet."""
-    asked = asked_of(edition.scored.tables["cells"], edition.run.manifest.repeats).values()
+    asked = plan_coverage(edition.scored.tables["cells"], edition.run.manifest.repeats).values()
     concepts = frozenset[str]().union(*(one.concepts_given for one in asked))
     given, planned, failed = (sum(getattr(one, name) for one in asked) for name in ("given", "planned", "error"))
     all_ = max((one.concepts for one in asked), default=0)

@@ -18,7 +18,7 @@ _COUNTS = tuple(f"n_{status}" for status in STATUSES)
 
 
 @dataclass(frozen=True)
-class Asked:
+class PlanCoverage:
     """One model's plan and what came of it.
 
     planned, given, error: rows. prompts, prompts_given: cells (concept, framing, group). concepts, concepts_given.
@@ -38,7 +38,7 @@ class Asked:
         return self.planned - self.given
 
 
-def asked_of(cells: pa.Table, repeats: int) -> dict[str, Asked]:
+def plan_coverage(cells: pa.Table, repeats: int) -> dict[str, PlanCoverage]:
     """Return what was asked of every model of `cells`."""
     given = cells[_COUNTS[0]]
     for name in _COUNTS[1:]:
@@ -48,7 +48,7 @@ def asked_of(cells: pa.Table, repeats: int) -> dict[str, Asked]:
     for model in table["model"].unique().to_pylist():
         own = table.filter(pc.equal(table["model"], model))
         answered = own.filter(pc.greater(own["given"], 0))
-        found[model] = Asked(
+        found[model] = PlanCoverage(
             planned=own.num_rows * repeats,
             given=pc.sum(own["given"]).as_py() or 0,
             error=pc.sum(own["n_error"]).as_py() or 0,

@@ -69,10 +69,10 @@ class Nested:
     """A list a row: `offsets` (rows + 1, from 0) into the items whose columns are given."""
 
     offsets: Ints
-    columns: Mapping[str, Column]
+    columns: Mapping[str, PageColumn]
 
 
-Column = Text | Html | Nested
+PageColumn = Text | Html | Nested
 
 
 class Holes:
@@ -173,7 +173,7 @@ def _loop(loop: Loop, nested: Nested) -> pa.Array:
     return pa.StringArray.from_buffers(len(nested.offsets) - 1, pa.py_buffer(ends.tobytes()), texts.buffers()[2])
 
 
-def render_columns(parts: tuple[Part, ...], columns: Mapping[str, Column], length: int) -> pa.Array:
+def render_columns(parts: tuple[Part, ...], columns: Mapping[str, PageColumn], length: int) -> pa.Array:
     """Return one text a row (`length` of them) from a compiled template and its columns."""
     pieces: list[Any] = []
     for part in parts:

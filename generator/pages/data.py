@@ -49,7 +49,7 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Item:
+class DataItem:
     """One line of the page: a file, or the two forms of a table, with commands and examples."""
 
     title: str
@@ -66,7 +66,7 @@ class Section:
     id: str
     heading: str
     note: str
-    items: tuple[Item, ...]
+    items: tuple[DataItem, ...]
 
 
 def folder_address(edition: Edition) -> str:
@@ -123,7 +123,7 @@ def sections(edition: Edition, files: Sequence[DataFile]) -> tuple[Section, ...]
             pair = tuple(group)
             commands = "\n".join(download_command(edition, f) for f in pair)
             shown = examples(pair[0].name, pair[1].name) if pair[0].rows is not None else ()
-            lines.append(Item(stem, pair[0].description, pair, commands, shown))
+            lines.append(DataItem(stem, pair[0].description, pair, commands, shown))
         if lines:
             found.append(Section(key or "other", heading, SECTION_NOTES[key], tuple(lines)))
     return tuple(found)

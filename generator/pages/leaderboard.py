@@ -22,7 +22,7 @@ from generator.scoring.lookup import ScoreRow
 
 
 @dataclass(frozen=True)
-class Ranked:
+class LeaderboardRow:
     """One ranked model: its numbers, and its interval drawn against its own band."""
 
     model: str
@@ -54,17 +54,17 @@ class MatrixRow:
     cells: tuple[MatrixCell, ...]
 
 
-def _ranked(view: View) -> list[tuple[int, list[Ranked]]]:
+def _ranked(view: View) -> list[tuple[int, list[LeaderboardRow]]]:
     rows = [row for row in view.tiers if row["rank"] is not None]
     rows.sort(key=lambda row: row["rank"])
     return [(tier, [_entry(view, row) for row in group]) for tier, group in groupby(rows, key=lambda row: row["tier"])]
 
 
-def _entry(view: View, row: dict[str, object]) -> Ranked:
+def _entry(view: View, row: dict[str, object]) -> LeaderboardRow:
     model = str(row["model"])
     low, high = view.band(model)
     line = view.line(model, OVERALL, model, kind="plain")
-    return Ranked(
+    return LeaderboardRow(
         model=model,
         rank=int(str(row["rank"])),
         overall=view.book.row(model, "consistency"),

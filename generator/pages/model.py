@@ -112,7 +112,7 @@ class AttributePart:
 
 
 @dataclass(frozen=True)
-class Difference:
+class ModelComparison:
     """A paired comparison, seen from the page's model."""
 
     other: str
@@ -217,7 +217,7 @@ def _opened(view: View, model: str) -> list[str]:
 FOUND = ("flagged", "suggestive")
 
 
-def _comparisons(view: View, model: str) -> list[Difference]:
+def _comparisons(view: View, model: str) -> list[ModelComparison]:
     found = []
     for row in view.comparisons:
         if model not in (row["model_a"], row["model_b"]):
@@ -227,7 +227,7 @@ def _comparisons(view: View, model: str) -> list[Difference]:
         columns = ("ci_high", "ci_low") if turned else ("ci_low", "ci_high")
         sign = -1 if turned else 1
         found.append(
-            Difference(
+            ModelComparison(
                 other=row["model_a"] if turned else row["model_b"],
                 difference=cell("comparisons", key, "difference", row["difference"], 1, scale=sign),
                 low=cell("comparisons", key, columns[0], row[columns[0]], 1, scale=sign),

@@ -34,7 +34,7 @@ OTHER = {"about.html": "about.md", "changelog.html": "changelog.md"}
 
 
 @dataclass(frozen=True)
-class Entry:
+class ContentsEntry:
     """One line of the methodology's own table of contents."""
 
     title: str
@@ -113,10 +113,10 @@ def methodology_title(name: str, own: Path | None = None) -> str:
     return _read(f"methodology/{name}.md", own)[0].partition("\n")[0].removeprefix("# ").strip()
 
 
-def _contents(page: str, own: Path | None) -> tuple[Entry, ...]:
+def _contents(page: str, own: Path | None) -> tuple[ContentsEntry, ...]:
     targets = {name: paths.methodology_page(name) for name in paths.METHODOLOGY}
     return tuple(
-        Entry(methodology_title(name, own), paths.relative(page, target), target == page)
+        ContentsEntry(methodology_title(name, own), paths.relative(page, target), target == page)
         for name, target in targets.items()
     )
 

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from generator.edition import paths
-from generator.edition.coverage import Asked
+from generator.edition.coverage import PlanCoverage
 from generator.html.frame import frame, plural, render_page
 from generator.pages.audit_answers import differing
 from generator.pages.views import View
@@ -34,7 +34,7 @@ class PanelRow:
     model: str
     panel: Panel
     rates: tuple[ScoreRow, ...]
-    asked: Asked
+    asked: PlanCoverage
 
 
 def _agreement(view: View) -> list[dict[str, Any]]:

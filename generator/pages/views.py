@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from generator.edition import paths
 from generator.edition.banners import checks_failed
-from generator.edition.coverage import Asked, asked_of
+from generator.edition.coverage import PlanCoverage, plan_coverage
 from generator.edition.edition import Edition
 from generator.html.chart_scale import Domain, domain_of
 from generator.html.charts import MARKS, Line
@@ -178,9 +178,9 @@ class View:
         return domain_of(values)
 
     @cached_property
-    def asked(self) -> dict[str, Asked]:
+    def asked(self) -> dict[str, PlanCoverage]:
         """What was asked of each model and what became of it."""
-        return asked_of(self.edition.scored.tables["cells"], self.manifest.repeats)
+        return plan_coverage(self.edition.scored.tables["cells"], self.manifest.repeats)
 
     def has_set(self, model: str, concept: str) -> bool:
         """Tell whether a model has any answer to a concept, and with it a page of the matched set."""

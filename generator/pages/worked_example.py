@@ -34,7 +34,7 @@ WORD_BITS = 32
 
 
 @dataclass(frozen=True)
-class Subject:
+class WorkedExample:
     """What the example follows: a model, an attribute, and the disparities D(c, f) of all its concepts and controls."""
 
     model: str
@@ -57,7 +57,7 @@ def _disparities(edition: Edition, model: str) -> dict[str, dict[str, dict[str, 
     return found
 
 
-def choose(edition: Edition, book: ScoreBook) -> Subject | None:
+def choose(edition: Edition, book: ScoreBook) -> WorkedExample | None:
     """Return the model and attribute with the largest excess, and there the concept with the largest disparity.
 
     Ties go to the first by id, so the same run always tells the same story.
@@ -68,17 +68,17 @@ def choose(edition: Edition, book: ScoreBook) -> Subject | None:
     if not known:
         return None
     _, model, attribute = max(known, key=lambda r: r[0])
-    subject = Subject(model, attribute, "", _disparities(edition, model))
+    subject = WorkedExample(model, attribute, "", _disparities(edition, model))
     means = subject.means(attribute)
     concept = max(means, key=lambda c: (means[c], [-b for b in c.encode()]))
-    return Subject(model, attribute, concept, subject.disparities)
+    return WorkedExample(model, attribute, concept, subject.disparities)
 
 
 def _math(value: float | None, digits: int = 3) -> Safe:
     return Safe(number(value, digits))
 
 
-def _cell_rows(edition: Edition, subject: Subject, framing: str) -> list[dict[str, Any]]:
+def _cell_rows(edition: Edition, subject: WorkedExample, framing: str) -> list[dict[str, Any]]:
     """Return every group of the followed cell with its repeats' labels and values, and its mean as published."""
     columns = ["concept", "framing", "group", "repeat", "final_label", "value", "status"]
     shard = read_shard(edition.run, subject.model, columns)
@@ -93,7 +93,7 @@ def _cell_rows(edition: Edition, subject: Subject, framing: str) -> list[dict[st
     ]
 
 
-def _group_lines(edition: Edition, subject: Subject, framing: str, page: str) -> list[dict[str, Any]]:
+def _group_lines(edition: Edition, subject: WorkedExample, framing: str, page: str) -> list[dict[str, Any]]:
     polarity = edition.run.bank.concept[subject.concept].polarity
     lines, means = [], {}
     for group in _cell_rows(edition, subject, framing):
@@ -120,7 +120,7 @@ def _group_lines(edition: Edition, subject: Subject, framing: str, page: str) ->
     return lines
 
 
-def _pair_lines(edition: Edition, subject: Subject, framing: str) -> list[dict[str, Any]]:
+def _pair_lines(edition: Edition, subject: WorkedExample, framing: str) -> list[dict[str, Any]]:
     rows = _cell_rows(edition, subject, framing)
     means = {r["label"]: sum(r["values"]) / len(r["values"]) for r in rows if r["values"]}
     return [
@@ -154,7 +154,7 @@ def replicates(edition: Edition, means: dict[str, float], attribute: str) -> Flo
     return np.asarray(np.divide(values, present, out=np.full(len(counts), np.nan), where=present > 0))
 
 
-def _concept_lines(edition: Edition, subject: Subject, page: str) -> list[dict[str, Any]]:
+def _concept_lines(edition: Edition, subject: WorkedExample, page: str) -> list[dict[str, Any]]:
     concepts = [c.id for c in edition.run.bank.concepts_of(subject.attribute)]
     counts = edition.scored.weights[subject.attribute][0]
     means, lines = subject.means(subject.attribute), []
@@ -174,7 +174,7 @@ def _concept_lines(edition: Edition, subject: Subject, page: str) -> list[dict[s
     return lines
 
 
-def _sampling(edition: Edition, subject: Subject, edge: str | None) -> dict[str, Any]:
+def _sampling(edition: Edition, subject: WorkedExample, edge: str | None) -> dict[str, Any]:
     """Return the figures of interval, excess, p and detectable effect."""
     own = subject.means(subject.attribute)
     n, stars = len(own), replicates(edition, own, subject.attribute)
@@ -216,7 +216,7 @@ def _edge(book: ScoreBook, model: str) -> str | None:
     return CONTROL_TAG if tag > profession else CONTROL_PROFESSION
 
 
-def _published(book: ScoreBook, subject: Subject) -> dict[str, Any]:
+def _published(book: ScoreBook, subject: WorkedExample) -> dict[str, Any]:
     """Return the scores that the example arrives at, as published."""
     model, attribute = subject.model, subject.attribute
     names = ("disparity", "consistency", "worst_gap", "calibrated_consistency", "excess", "mde", "crossfit_disparity")

@@ -1,6 +1,6 @@
 """The building half of a publish: load, score, choose a mode, run the tasks, write the root, swap.
 
-Reads what `publish.Plan` names; writes one fresh tree. Tasks run in local processes or on a Dask cluster.
+Reads what `plan.PublishPlan` names; writes one fresh tree. Tasks run in local processes or on a Dask cluster.
 
 See contract: publication, "Publish".
 """
@@ -25,8 +25,8 @@ from generator.publishing.changes import State, file_hash, footprint, sources_ve
 from generator.publishing.hosts import HOSTS, Mode, Size, check_space, faults
 from generator.publishing.kept_scores import kept_scored
 from generator.publishing.mode import chosen_mode
-from generator.publishing.parts import Parts
-from generator.publishing.plan import Options, Outcome, Plan
+from generator.publishing.parts import KeptParts
+from generator.publishing.plan import Options, PublishOutcome, PublishPlan
 from generator.publishing.provenance import kept_makings, render_publication
 from generator.publishing.published_runs import Published, front_key, read_published, recovered_folder
 from generator.publishing.size import run_sizes
@@ -43,7 +43,7 @@ Expected = dict[str, dict[Mode, Size]]  # by run: what it would take in each mod
 _ASSET = re.compile(rb"assets/[A-Za-z0-9._-]+")
 
 
-def build(options: Options, plan: Plan, state: State, report: Report, state_file: Path) -> Outcome:
+def build(options: Options, plan: PublishPlan, state: State, report: Report, state_file: Path) -> PublishOutcome:
     """Build what the plan names, keep the rest, swap the tree in and remember what it was made from.
 
     Whoever calls this holds the lock of the output folder.
@@ -63,7 +63,7 @@ def build(options: Options, plan: Plan, state: State, report: Report, state_file
         _check_finished(root, options)
     after = footprint(options.out)
     _remember(state_file, _state(after.digest, plan, state, editions, expected, front, parts), report)
-    return Outcome(
+    return PublishOutcome(
         built=[e.run_id for e in editions],
         kept=sorted(kept),
         removed=list(plan.removed),
@@ -75,8 +75,8 @@ def build(options: Options, plan: Plan, state: State, report: Report, state_file
 
 
 def _editions(
-    options: Options, plan: Plan, state: State, report: Report, each: Each | None
-) -> tuple[list[Edition], Plan, Expected]:
+    options: Options, plan: PublishPlan, state: State, report: Report, each: Each | None
+) -> tuple[list[Edition], PublishPlan, Expected]:
     """Return the editions to build, all in one mode, the plan with every run that has to change its mode, and sizes."""
 
     def made(folders: Mapping[str, Path]) -> list[Edition]:
@@ -95,7 +95,7 @@ def _editions(
 
 def _state(
     tree: str,
-    plan: Plan,
+    plan: PublishPlan,
     before: State,
     editions: list[Edition],
     expected: Expected,
@@ -125,7 +125,7 @@ def _remember(file: Path, state: State, report: Report) -> None:
 def edition_of(
     folder: Path,
     options: Options,
-    plan: Plan,
+    plan: PublishPlan,
     report: Report,
     *,
     standing: Standing | None = None,
@@ -170,7 +170,7 @@ def front_of(
     editions: list[Edition],
     kept: Mapping[str, Published],
     options: Options,
-    plan: Plan,
+    plan: PublishPlan,
     state: State,
     each: Each | None,
 ) -> Edition:
@@ -196,7 +196,7 @@ def _run_tasks(
     editions: list[Edition],
     front: Edition,
     tree: Tree,
-    plan: Plan,
+    plan: PublishPlan,
     state: State,
     local: Workers,
     remote: Workers,
@@ -205,7 +205,7 @@ def _run_tasks(
     """Make all that changed of the runs to build, and the site's prose; returns the key of every part."""
     known = state.parts if plan.trusted else {}
     keys = {name: key for name, key in known.items() if name.partition(" ")[0] in plan.keep}
-    all_parts = [Parts(edition, plan, state, tree) for edition in editions]
+    all_parts = [KeptParts(edition, plan, state, tree) for edition in editions]
     # Receipts as files come first: the pages print the hash that pins them.
     files = [_receipt_files(parts, remote) for parts in all_parts]
     pending: list[tuple[str, Pending[object]]] = []
@@ -228,13 +228,13 @@ def _run_tasks(
     return keys
 
 
-def _receipt_files(parts: Parts, workers: Workers) -> list[Callable[[], PublishedReceipts]]:
+def _receipt_files(parts: KeptParts, workers: Workers) -> list[Callable[[], PublishedReceipts]]:
     folder = parts.tree.root / paths.data_file(parts.edition.run_id, "")
     tasks = (receipts_task(parts.edition, model, folder) for model in parts.edition.run.models)
     return [parts.files(task, workers) for task in tasks]
 
 
-def keep_runs(tree: Tree, plan: Plan, kept: Mapping[str, Published]) -> None:
+def keep_runs(tree: Tree, plan: PublishPlan, kept: Mapping[str, Published]) -> None:
     """Link the runs that stay, with every asset that their pages name."""
     names: set[str] = set()
     for run in kept:
@@ -266,7 +266,7 @@ def write_root(
     front: Edition,
     editions: list[Edition],
     kept: Mapping[str, Published],
-    plan: Plan,
+    plan: PublishPlan,
     options: Options,
 ) -> None:
     """Write the pages of the site's root but its prose, assets, tombstones, search index and sitemaps."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from generator.publishing.changes import State, footprint
 from generator.publishing.hosts import HOSTS, Mode, Size, faults, fitting_mode
-from generator.publishing.plan import Options, Plan
+from generator.publishing.plan import Options, PublishPlan
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Choice:
 
 def chosen_mode(
     options: Options,
-    plan: Plan,
+    plan: PublishPlan,
     state: State,
     expected: Mapping[str, Mapping[Mode, Size]],
     report: Callable[[str], None],
@@ -50,7 +50,7 @@ def chosen_mode(
     return Choice(mode, tuple(run for run in plan.movable if state.modes.get(run, mode) != mode))
 
 
-def kept_sizes(out: Path, run: str, plan: Plan, state: State) -> dict[Mode, Size]:
+def kept_sizes(out: Path, run: str, plan: PublishPlan, state: State) -> dict[Mode, Size]:
     """Return the sizes that count for a run of the old tree."""
     known = state.sizes.get(run)
     if known and run in plan.movable:

@@ -18,7 +18,7 @@ from generator.edition.edition import Edition
 from generator.machine.site_tree import Tree
 from generator.machine.workers import Pending, Workers
 from generator.publishing.changes import State, text_hash
-from generator.publishing.plan import Plan
+from generator.publishing.plan import PublishPlan
 from generator.receipts.pages import ReceiptTask
 from generator.runs.reader import read_shard
 
@@ -27,11 +27,11 @@ _OF_THE_RUN = {"shards", "counts", "spend", "models"}
 
 
 @dataclass
-class Parts:
+class KeptParts:
     """The parts of one edition: which stand in the old tree already, and the keys of all for the next publish."""
 
     edition: Edition
-    plan: Plan
+    plan: PublishPlan
     state: State
     tree: Tree
     keys: dict[str, str] = field(default_factory=dict)

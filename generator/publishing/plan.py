@@ -61,7 +61,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Plan:
+class PublishPlan:
     """What a publish has to do.
 
     `build`: run folders to build, by id; `keep`: runs that stay as they stand in the old tree; `removed`: tombstones
@@ -84,14 +84,14 @@ class Plan:
     unchanged: dict[str, Path] = field(default_factory=dict)
     movable: tuple[str, ...] = ()
 
-    def rebuilding(self, runs: tuple[str, ...]) -> Plan:
+    def rebuilding(self, runs: tuple[str, ...]) -> PublishPlan:
         """Return the plan that builds some unchanged runs, too."""
         build = {**self.build, **{run: self.unchanged[run] for run in runs}}
         return replace(self, build=build, keep=tuple(run for run in self.keep if run not in runs))
 
 
 @dataclass
-class Outcome:
+class PublishOutcome:
     """What a publish did: for the command line and for scripts."""
 
     built: list[str] = field(default_factory=list)
@@ -137,7 +137,7 @@ def _supersedes(folders: Mapping[str, Path], out: Path, kept: tuple[str, ...]) -
     return [(run, old) for _, run, old in sorted(found) if old]
 
 
-def plan_of(options: Options, state: State, before: Footprint) -> Plan:
+def plan_of(options: Options, state: State, before: Footprint) -> PublishPlan:
     """Decide what to build, from content hashes alone."""
     out = options.out
     trusted = bool(state.tree) and before.digest == state.tree
@@ -171,7 +171,7 @@ def plan_of(options: Options, state: State, before: Footprint) -> Plan:
     keys = {run: keys[run] for run in chosen} | {run: state.runs.get(run, "") if trusted else "" for run in others}
     root = text_hash(*fixed, *(f"{run} {keys[run]}" for run in sorted(keys)), "removed", *removed)
     idle = trusted and not build and not options.remove and root == state.root
-    return Plan(
+    return PublishPlan(
         build, keep, removed, keys, root, superseded, trusted, code, text_hash(*fixed), idle,
         unchanged={run: folder for run, folder in unchanged.items() if run in keep},
         movable=tuple(run for run in keep if run in unchanged and run in chosen),

@@ -12,30 +12,30 @@ from pathlib import Path
 
 from generator.machine.site_tree import check_site, locked
 from generator.publishing.changes import State, footprint, read_state, state_file
-from generator.publishing.plan import Options, Outcome, Plan, plan_of
+from generator.publishing.plan import Options, PublishOutcome, PublishPlan, plan_of
 
-__all__ = ["Options", "Outcome", "publish"]
+__all__ = ["Options", "PublishOutcome", "publish"]
 
 
-def publish(options: Options, report: Callable[[str], None] = lambda _: None) -> Outcome:
+def publish(options: Options, report: Callable[[str], None] = lambda _: None) -> PublishOutcome:
     """Bring the site in `options.out` up to date with its inputs; the old site stays whole until the new one is."""
     check_site(options.out)  # before the walk below: a slip such as --out / would be walked for minutes
     file = state_file(options.cache_folder, options.out)
     planned = _planned(options, file)
-    if isinstance(planned, Outcome):
+    if isinstance(planned, PublishOutcome):
         return planned
     from generator.publishing.build import build
 
     with locked(options.out):
         # Another publish may have ended since: what holds is decided under the lock.
         planned = _planned(options, file)
-        return planned if isinstance(planned, Outcome) else build(options, *planned, report, file)
+        return planned if isinstance(planned, PublishOutcome) else build(options, *planned, report, file)
 
 
-def _planned(options: Options, file: Path) -> Outcome | tuple[Plan, State]:
+def _planned(options: Options, file: Path) -> PublishOutcome | tuple[PublishPlan, State]:
     """Return the plan and the state that it was made from, or the outcome where there is nothing to do."""
     state, before = read_state(file), footprint(options.out)
     plan = plan_of(options, state, before)
     if plan.idle:
-        return Outcome(kept=list(plan.keep), front=state.front, files=before.files, bytes=before.bytes)
+        return PublishOutcome(kept=list(plan.keep), front=state.front, files=before.files, bytes=before.bytes)
     return plan, state

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from generator.html.bulk import Column, Html, Ints, Nested, Text, escaped, list_offsets, plain
+from generator.html.bulk import Html, Ints, Nested, PageColumn, Text, escaped, list_offsets, plain
 from generator.html.frame import HIDDEN_POINTS, breakable, concept_title, visible
 from generator.html.receipt_words import NO_LABEL, NO_RESPONSE, how_text, matches_text, value_text, vote_text, why
 from generator.schema.bank import Bank
@@ -117,7 +117,7 @@ def response_html(table: pa.Table) -> pa.Array:
     return pc.if_else(texts.is_valid(), html, f'<em class="none">{NO_RESPONSE}</em>')
 
 
-def vote_columns(votes: pa.ListArray) -> dict[str, Column]:
+def vote_columns(votes: pa.ListArray) -> dict[str, PageColumn]:
     """Return the columns of all votes of a batch, one item a vote."""
     flat = votes.flatten()
     table = pa.Table.from_arrays(flat.flatten(), names=[f.name for f in flat.type])
@@ -160,14 +160,14 @@ def number_text(array: pa.Array) -> pa.Array:
     return pc.fill_null(pc.cast(array, pa.string()), "–")
 
 
-def row_columns(table: pa.Table, bank: Bank) -> dict[str, Column]:
+def row_columns(table: pa.Table, bank: Bank) -> dict[str, PageColumn]:
     """Return the columns that both the page of a row and its place on the set page show."""
     concept_of = bank.concept
     names = {name: plain(table[name]) for name in DICTIONARIES}
     repeat = pc.cast(plain(table["repeat"]), pa.string())
     framing, group = (names[n].dictionary.take(names[n].indices) for n in ("framing", "group"))
     votes = plain(table["votes"])
-    columns: dict[str, Column] = {name: Text(array) for name, array in names.items()}
+    columns: dict[str, PageColumn] = {name: Text(array) for name, array in names.items()}
     values = plain(table["value"]).dictionary_encode(null_encoding="encode")
     prompt_hash, response_key = (pc.fill_null(plain(table[n]), "–") for n in ("prompt_sha256", "response_key"))
     return columns | {

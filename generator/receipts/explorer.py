@@ -45,16 +45,16 @@ _COLUMNS = (
     "finish_reason",
     "votes",
 )
-Outcome = tuple[str, str | None, float | None]
+RowOutcome = tuple[str, str | None, float | None]
 
 
 @dataclass(frozen=True)
-class ModelRows:
+class IndexedRows:
     """One model's rows: places in the plan, outcome (status, label, value) of each, and its flags as bits."""
 
     model: str
     places: npt.NDArray[np.int64]
-    outcomes: list[Outcome]
+    outcomes: list[RowOutcome]
     flags: npt.NDArray[np.uint8]
 
 
@@ -84,22 +84,22 @@ def _flags(table: pa.Table, edition: Edition) -> npt.NDArray[np.uint8]:
     return total
 
 
-def model_rows(edition: Edition, model: str) -> ModelRows:
+def model_rows(edition: Edition, model: str) -> IndexedRows:
     """Read what the index holds of one model; rows of withheld categories are left out."""
     table = read_shard(edition.run, model, _COLUMNS)
     withheld = pa.array(sorted(edition.standing.withheld), pa.string())
     table = table.filter(pc.invert(pc.is_in(table["category"], value_set=withheld)))
     columns = (table[name].to_pylist() for name in ("status", "final_label", "value"))
     places = edition.run.layout.positions(table)
-    return ModelRows(model, places, list(zip(*columns, strict=True)), _flags(table, edition))
+    return IndexedRows(model, places, list(zip(*columns, strict=True)), _flags(table, edition))
 
 
-def _outcome_order(outcome: Outcome) -> tuple[int, str, float]:
+def _outcome_order(outcome: RowOutcome) -> tuple[int, str, float]:
     status, label, value = outcome
     return STATUSES.index(status), label or "", -1.0 if value is None else value
 
 
-def packed(rows: list[ModelRows], size: int) -> tuple[list[Outcome], bytes]:
+def packed(rows: list[IndexedRows], size: int) -> tuple[list[RowOutcome], bytes]:
     """Return the dictionary of outcomes and the bytes of `rows.bin`; `size` is the number of planned rows."""
     outcomes = sorted({o for model in rows for o in model.outcomes}, key=_outcome_order)
     code = {outcome: i + 1 for i, outcome in enumerate(outcomes)}
@@ -133,7 +133,7 @@ def _attributes(edition: Edition) -> list[dict[str, Any]]:
     return found
 
 
-def _index(edition: Edition, outcomes: list[Outcome], data: bytes) -> dict[str, Any]:
+def _index(edition: Edition, outcomes: list[RowOutcome], data: bytes) -> dict[str, Any]:
     manifest = edition.run.manifest
     judges = {m.model: 2 if m.panel.tiebreak is None else 3 for m in manifest.models}
     return {
@@ -148,7 +148,7 @@ def _index(edition: Edition, outcomes: list[Outcome], data: bytes) -> dict[str, 
     }
 
 
-def _counts(rows: ModelRows) -> list[int]:
+def _counts(rows: IndexedRows) -> list[int]:
     return [sum(o[0] == status for o in rows.outcomes) for status in STATUSES]
 
 

@@ -203,7 +203,7 @@ def first_key(row: pa.Table) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Rendered:
+class RenderedBatch:
     """A batch as pages: file names below the model's folder and their texts, sets and (in row mode) rows."""
 
     rows: int
@@ -214,7 +214,7 @@ class Rendered:
     row_pages: pa.Array | None
 
 
-def render_batch(task: ReceiptTask, table: pa.Table, before: list[str], after: list[str]) -> Rendered:
+def render_batch(task: ReceiptTask, table: pa.Table, before: list[str], after: list[str]) -> RenderedBatch:
     """Render a batch of complete sets; `before` and `after` are [concept, anchor] of the rows around it, or empty."""
     table = task.redactions.apply(table)
     columns = row_columns(table, task.bank)
@@ -223,7 +223,7 @@ def render_batch(task: ReceiptTask, table: pa.Table, before: list[str], after: l
     rows = None
     if task.row_parts:
         rows = render_columns(task.row_parts, row_page_columns(table, columns, places), table.num_rows)
-    return Rendered(
+    return RenderedBatch(
         rows=table.num_rows,
         concepts=places.concepts,
         set_names=[f"{concept}/index.html" for concept in places.concepts],
@@ -251,7 +251,7 @@ def write_receipts(task: ReceiptTask) -> Written:
 
 
 @dataclass(frozen=True)
-class Sample:
+class PageSizes:
     """Bytes of the pages of a model's first set."""
 
     rows: int
@@ -259,13 +259,13 @@ class Sample:
     set_bytes: int
 
 
-def sample_sizes(task: ReceiptTask) -> Sample:
+def sample_sizes(task: ReceiptTask) -> PageSizes:
     """Render a model's first set in memory and return its sizes."""
     for table, after in set_batches(task.shard, task.withheld, rows=64):
         made = render_batch(task, table, [], after)
         rows = 0 if made.row_pages is None else _bytes_of(made.row_pages)
-        return Sample(made.rows, rows, _bytes_of(made.sets))
-    return Sample(0, 0, 0)
+        return PageSizes(made.rows, rows, _bytes_of(made.sets))
+    return PageSizes(0, 0, 0)
 
 
 def _bytes_of(texts: pa.Array) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from generator.html.bulk import Column, Html, Ints, Nested, Text, plain
+from generator.html.bulk import Html, Ints, Nested, PageColumn, Text, plain
 from generator.html.frame import concept_title
 from generator.html.receipt_words import FRAMING_LABELS
 from generator.receipts.columns import mapped
@@ -83,9 +83,9 @@ def neighbours(table: pa.Table, before: list[str], after: list[str]) -> Places:
     )
 
 
-def taken(columns: Mapping[str, Column], rows: Ints, names: tuple[str, ...]) -> dict[str, Column]:
+def taken(columns: Mapping[str, PageColumn], rows: Ints, names: tuple[str, ...]) -> dict[str, PageColumn]:
     """Return some columns for chosen rows."""
-    chosen: dict[str, Column] = {}
+    chosen: dict[str, PageColumn] = {}
     for name in names:
         column = columns[name]
         assert not isinstance(column, Nested)
@@ -98,7 +98,7 @@ def _inner(starts: Ints, outer: Ints, total: int) -> Ints:
     return np.append(np.searchsorted(starts, outer), total).astype(np.int32)
 
 
-def set_columns(columns: Mapping[str, Column], places: Places, numbers: Numbers) -> dict[str, Column]:
+def set_columns(columns: Mapping[str, PageColumn], places: Places, numbers: Numbers) -> dict[str, PageColumn]:
     """Return the columns of the batch's set pages: sets of framings of groups of rows."""
     group_keys = [(places.row_concepts[i], places.framings[i], places.groups[i]) for i in places.group_starts.tolist()]
     groups = taken(columns, places.group_starts, ("concept", "framing", "group", "group_label", "prompt"))
@@ -139,7 +139,7 @@ def _links(concepts: list[list[str]]) -> Nested:
     )
 
 
-def row_page_columns(table: pa.Table, columns: Mapping[str, Column], places: Places) -> dict[str, Column]:
+def row_page_columns(table: pa.Table, columns: Mapping[str, PageColumn], places: Places) -> dict[str, PageColumn]:
     """Return the columns of the batch's row pages: the row, its siblings, the rows before and after it."""
     codes = {n: plain(table[n]).indices.to_numpy().astype(np.int64) for n in ("concept", "framing", "group")}
     codes["repeat"] = plain(table["repeat"]).to_numpy().astype(np.int64)
@@ -168,7 +168,7 @@ def _framing(text: str) -> str:
     return FRAMING_LABELS.get(text, text).lower()
 
 
-def _siblings(keys: list[np.ndarray[Any, Any]], columns: Mapping[str, Column], name: Column) -> Nested:
+def _siblings(keys: list[np.ndarray[Any, Any]], columns: Mapping[str, PageColumn], name: PageColumn) -> Nested:
     """Return for each row the rows (itself among them, as current) that share all `keys`, in the batch's order."""
     combined = np.zeros(len(keys[0]), np.int64)
     for key in keys:

@@ -23,7 +23,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from generator.runs.row_checks import Plan, check_columns, check_rows
+from generator.runs.row_checks import RowExpectations, check_columns, check_rows
 from generator.schema.bank import REFUSAL, SLOT, Bank, read_bank
 from generator.schema.canonical import canonical_json, sha256_hex
 from generator.schema.errors import InputError, raise_faults
@@ -102,7 +102,7 @@ def load_run(folder: Path, *, checked: Container[str] = frozenset(), each: Each 
     manifest = read_manifest(folder / "manifest.json")
     bank = read_bank(folder / "bank.json")
     raise_faults([*_bank_faults(manifest, bank, folder), *_manifest_faults(manifest, folder)])
-    plan = Plan(manifest, bank, Layout(bank, manifest.repeats))
+    plan = RowExpectations(manifest, bank, Layout(bank, manifest.repeats))
     audit = read_audit(folder / "audit.csv")
     wanted = frozenset(receipt for receipt, _ in audit or ())
     entries = {entry.model: entry for entry in sorted(manifest.shards, key=lambda e: e.model.encode())}
@@ -139,7 +139,7 @@ _COUNTED = ("receipt_id", "rubric", "status")
 def _check_shard(
     folder: Path,
     entries: Mapping[str, ShardEntry],
-    plan: Plan,
+    plan: RowExpectations,
     wanted: frozenset[str],
     known: frozenset[str],
     slug: str,

@@ -31,7 +31,7 @@ _SAID = 64
 
 
 @dataclass
-class Findings:
+class ShardFaults:
     """Faults of one shard; a check that fails on many rows names the first few and counts the rest."""
 
     file: str
@@ -53,7 +53,7 @@ class Findings:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RowExpectations:
     """What a run's manifest and bank say about every row."""
 
     manifest: Manifest
@@ -140,9 +140,9 @@ def _unsound(column: pa.ChunkedArray) -> str | None:
     return None
 
 
-def check_rows(table: pa.Table, model: str, plan: Plan, file: str) -> list[str]:
+def check_rows(table: pa.Table, model: str, plan: RowExpectations, file: str) -> list[str]:
     """Return the faults of a shard whose columns are right."""
-    found = Findings(file, table["receipt_id"])
+    found = ShardFaults(file, table["receipt_id"])
     positions = plan.layout.positions(table)
     _check_constants(table, model, plan, found)
     _check_keys(table, positions, found)
@@ -161,7 +161,7 @@ def _say(seen: Any, allowed: Any) -> str:
     return f"saw {str(seen)[:_SAID]!r}, expected {str(allowed)[:_SAID]!r}"
 
 
-def _check_equal(seen: pa.ChunkedArray, expected: Any, column: str, found: Findings) -> None:
+def _check_equal(seen: pa.ChunkedArray, expected: Any, column: str, found: ShardFaults) -> None:
     bad = pc.not_equal(seen, expected).to_numpy()
     if isinstance(expected, pa.Scalar):
         found.rows(bad, column, lambda row: _say(seen[row].as_py(), expected.as_py()))
@@ -169,7 +169,7 @@ def _check_equal(seen: pa.ChunkedArray, expected: Any, column: str, found: Findi
         found.rows(bad, column, lambda row: _say(seen[row].as_py(), expected[row].as_py()))
 
 
-def _check_constants(table: pa.Table, model: str, plan: Plan, found: Findings) -> None:
+def _check_constants(table: pa.Table, model: str, plan: RowExpectations, found: ShardFaults) -> None:
     manifest = plan.manifest
     constants = {
         "run_id": manifest.run_id,
@@ -182,7 +182,7 @@ def _check_constants(table: pa.Table, model: str, plan: Plan, found: Findings) -
         _check_equal(table[column], pa.scalar(value), column, found)
 
 
-def _check_keys(table: pa.Table, positions: npt.NDArray[np.int64], found: Findings) -> None:
+def _check_keys(table: pa.Table, positions: npt.NDArray[np.int64], found: ShardFaults) -> None:
     """Find rows that are not of the bank, and rows that stand twice."""
 
     def key(row: int) -> str:
@@ -201,13 +201,15 @@ def _check_keys(table: pa.Table, positions: npt.NDArray[np.int64], found: Findin
         found.rows(first, "concept", lambda row: f"out of place, it belongs further up: {key(row)}; {rule}")
 
 
-def _check_bank_columns(table: pa.Table, positions: npt.NDArray[np.int64], plan: Plan, found: Findings) -> None:
+def _check_bank_columns(
+    table: pa.Table, positions: npt.NDArray[np.int64], plan: RowExpectations, found: ShardFaults
+) -> None:
     expected = plan.expected.take(positions)
     for column in expected.column_names:
         _check_equal(table[column], expected[column], column, found)
 
 
-def _check_answers(table: pa.Table, found: Findings) -> None:
+def _check_answers(table: pa.Table, found: ShardFaults) -> None:
     """Check what concerns the response alone: status, value range, mask spans, token counts, cost."""
     status = table["status"]
     bad = pc.invert(pc.is_in(status, pa.array(STATUSES))).to_numpy()
@@ -231,7 +233,7 @@ def _check_answers(table: pa.Table, found: Findings) -> None:
     _check_spans(table, found)
 
 
-def _check_spans(table: pa.Table, found: Findings) -> None:
+def _check_spans(table: pa.Table, found: ShardFaults) -> None:
     """Mask spans are in order, apart, not empty and within the response."""
     spans = table["mask_spans"].combine_chunks()
     counts = pc.list_value_length(spans).to_numpy()

@@ -27,7 +27,7 @@ _ROLES = ("primary", "primary", "tiebreak")
 _VALUE_SLACK = 1e-12
 
 
-class Report(Protocol):
+class RowReport(Protocol):
     """Where faults of rows go."""
 
     def rows(self, bad: BoolArray, column: str, say: Callable[[int], str]) -> None:
@@ -113,7 +113,7 @@ def vote_columns(table: pa.Table, bank: Bank) -> VoteColumns:
     )
 
 
-def check_votes(table: pa.Table, bank: Bank, panel: Panel, found: Report) -> None:
+def check_votes(table: pa.Table, bank: Bank, panel: Panel, found: RowReport) -> None:
     """Find votes that break the panel, the vote's own rules, or the final-label rule."""
     votes = table["votes"].combine_chunks()
     n = _lengths(votes)
@@ -128,7 +128,7 @@ def check_votes(table: pa.Table, bank: Bank, panel: Panel, found: Report) -> Non
         _check_verdicts(table, columns, rubric, bank, panel, found)
 
 
-def _check_seats(votes: pa.ListArray, panel: Panel, found: Report) -> None:
+def _check_seats(votes: pa.ListArray, panel: Panel, found: RowReport) -> None:
     """Each vote's judge and role must be those of its place in the panel."""
     row, place = _flat_index(votes)
     flat = votes.flatten()
@@ -146,7 +146,7 @@ def _check_seats(votes: pa.ListArray, panel: Panel, found: Report) -> None:
     found.rows(bad, "votes", say)
 
 
-def _check_fields(votes: pa.ListArray, columns: VoteColumns, is_score: BoolArray, found: Report) -> None:
+def _check_fields(votes: pa.ListArray, columns: VoteColumns, is_score: BoolArray, found: RowReport) -> None:
     """Find a valid vote that lacks or contradicts a field of its scale, and a vote in error that has any."""
     errors, keys = (pc.struct_field(votes.flatten(), name) for name in ("error", "key"))
     row, _ = _flat_index(votes)
@@ -179,7 +179,7 @@ def _check_fields(votes: pa.ListArray, columns: VoteColumns, is_score: BoolArray
 
 
 def _check_verdicts(
-    table: pa.Table, columns: VoteColumns, rubric: IntArray, bank: Bank, panel: Panel, found: Report
+    table: pa.Table, columns: VoteColumns, rubric: IntArray, bank: Bank, panel: Panel, found: RowReport
 ) -> None:
     """Work out each distinct pattern of votes once by the final-label rule and hold all rows against it."""
     patterns, inverse = np.unique(

@@ -16,7 +16,7 @@ from generator.scoring.run import Scored
 from generator.stats.agreement import KAPPA_AT, LEAST_PAIRS, PABAK_AT
 from generator.stats.audit import diverges
 
-State = Literal["published", "preview", "withheld"]
+StandingState = Literal["published", "preview", "withheld"]
 PASSES = ("kappa", "pabak")
 
 
@@ -28,7 +28,7 @@ class Standing:
     categories left out.
     """
 
-    state: State
+    state: StandingState
     reasons: tuple[str, ...]
     withheld: frozenset[str] = frozenset()
 

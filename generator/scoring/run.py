@@ -32,7 +32,7 @@ from generator.stats.bootstrap import (
     percentile_interval,
     round12,
 )
-from generator.stats.tiers import Standing, comparisons, tiers
+from generator.stats.tiers import OverallConsistency, comparisons, tiers
 
 MANY_MODELS = 100  # from here on processes gain more than they cost to start
 
@@ -94,8 +94,8 @@ def _audit(run: Run, strata: dict[str, Strata]) -> tuple[list[dict[str, Any]], l
     return audit_rows(run, strata) if run.audit is not None else ([], [], None)
 
 
-def _standing(row: Score, slug: str) -> Standing:
-    return Standing(slug, row.estimate / POINTS, row.interval.mapped(1 / POINTS, 0.0))
+def _standing(row: Score, slug: str) -> OverallConsistency:
+    return OverallConsistency(slug, row.estimate / POINTS, row.interval.mapped(1 / POINTS, 0.0))
 
 
 def _mean_band(

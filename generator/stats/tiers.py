@@ -27,7 +27,7 @@ _BLOCK = 32  # models compared at a time: fewer would make the threads wait, mor
 
 
 @dataclass(frozen=True)
-class Standing:
+class OverallConsistency:
     """A model's overall consistency on the 0-1 scale, NaN where it lacks an attribute."""
 
     model: str
@@ -39,13 +39,13 @@ class Standing:
 class Placed:
     """A model's place: None where it is not ranked."""
 
-    standing: Standing
+    standing: OverallConsistency
     rank: int | None
     tier: int | None
     founder: str | None
 
 
-def tiers(standings: Sequence[Standing]) -> list[Placed]:
+def tiers(standings: Sequence[OverallConsistency]) -> list[Placed]:
     """Return the models by overall consistency, ties by slug, unranked ones last by slug.
 
     A new tier starts only when a model's upper end is below the lower end of the current tier's first model.

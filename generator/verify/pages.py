@@ -32,7 +32,7 @@ _MARKED = (b"data-score", b"data-cell")
 
 
 @dataclass(frozen=True)
-class Book:
+class RecomputedRows:
     """A run's recomputed tables, each indexed by the key that pages write."""
 
     recomputed: Recomputed
@@ -45,7 +45,7 @@ class Book:
         return self._tables[table].get(key)
 
 
-def verify_pages(dist: Path, books: dict[str, Book], equal: Container[str] = frozenset()) -> Findings:
+def verify_pages(dist: Path, books: dict[str, RecomputedRows], equal: Container[str] = frozenset()) -> Findings:
     """Check every page below a site folder; `books` are the runs scored anew, by id.
 
     A page belongs to the run whose folder it is in; a root page to the run that its `data-run` names. `equal`: pages
@@ -87,7 +87,7 @@ def run_of(page: str, text: str) -> str:
     return html.unescape(found.group(1)) if found else ""
 
 
-def check_page(page: str, text: str, book: Book, findings: Findings) -> None:
+def check_page(page: str, text: str, book: RecomputedRows, findings: Findings) -> None:
     """Check each number of one page."""
     elements = list(_ELEMENT.finditer(text))
     if len(elements) != len(_NAMED.findall(text)):
@@ -108,7 +108,7 @@ def check_page(page: str, text: str, book: Book, findings: Findings) -> None:
             checks[element["kind"]](key, seen, factor)
 
 
-def _check_score(page: str, key: str, seen: str, scale: int, book: Book, findings: Findings) -> None:
+def _check_score(page: str, key: str, seen: str, scale: int, book: RecomputedRows, findings: Findings) -> None:
     parts = key.split("|")
     if len(parts) != 5 or parts[4] not in SCORE_COLUMNS:
         findings.add(page, key, seen, "a key <model>|<metric>|<attribute>|<group>|<estimate, ci_low or ci_high>")
@@ -116,7 +116,7 @@ def _check_score(page: str, key: str, seen: str, scale: int, book: Book, finding
     _compare(page, key, seen, scale, book.row("scores", ",".join(parts[:4])), parts[4], findings)
 
 
-def _check_cell(page: str, key: str, seen: str, scale: int, book: Book, findings: Findings) -> None:
+def _check_cell(page: str, key: str, seen: str, scale: int, book: RecomputedRows, findings: Findings) -> None:
     parts = key.split("|")
     if len(parts) != 3 or parts[0] not in TABLE_KEYS:
         findings.add(page, key, seen, f"a key <table>|<key>|<column>, the table one of {', '.join(TABLE_KEYS)}")

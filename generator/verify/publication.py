@@ -21,7 +21,7 @@ from generator.verify.data import Recomputed, verify_data
 from generator.verify.fetch import fetch_runs
 from generator.verify.findings import Findings
 from generator.verify.hashes import RUN_MANIFEST
-from generator.verify.pages import Book, verify_pages
+from generator.verify.pages import RecomputedRows, verify_pages
 from generator.verify.run import check_run_tables
 from generator.verify.site import remake_site
 
@@ -83,7 +83,7 @@ def verify_site(dist: Path, content: Path = Path("content")) -> Findings:
             raise InputError(f"{dist / 'runs'}: no run with a data folder; is {dist} a published site?")
         equal = remake_site(dist, found, content, Path(temporary, "made"), findings)
     check_asset_names(dist, findings)
-    findings.merge(verify_pages(dist, {run: Book(recomputed) for run, recomputed in found.items()}, equal))
+    findings.merge(verify_pages(dist, {run: RecomputedRows(recomputed) for run, recomputed in found.items()}, equal))
     return findings
 
 

@@ -21,7 +21,7 @@ TRIES = 3  # an answer that cannot be used is asked for again, twice
 #   cut_before_answer  every token that was allowed went into thinking: there is no answer to judge, and the row says so
 #   unusable  the model answered, but `Call.check` refused the text as often as it may; `error` says why. Stored so that
 #             a second run asks nothing, and comes back as the failure that it is, never as an answer
-Outcome = Literal["answered", "cut", "cut_before_answer", "filtered", "unusable"]
+AnswerOutcome = Literal["answered", "cut", "cut_before_answer", "filtered", "unusable"]
 
 
 class Message(NamedTuple):
@@ -60,7 +60,7 @@ class Answer:
     """
 
     text: str
-    outcome: Outcome = "answered"
+    outcome: AnswerOutcome = "answered"
     finish_reason: str = "stop"
     served_by: str = ""
     prompt_tokens: int | None = None

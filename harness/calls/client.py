@@ -16,7 +16,7 @@ import httpx
 
 from generator.schema.errors import InputError
 from harness.calls.call import Answer, CallError, Request
-from harness.calls.replies import Asked, filtered_status, read_reply, status_error
+from harness.calls.replies import Addressee, filtered_status, read_reply, status_error
 from harness.plan.records import Callee, EndpointPlan
 
 # A request that has to be asked again for a usable answer is sent with another seed, or a seeded model says the same.
@@ -42,7 +42,7 @@ class HttpEndpoint:
     async def complete(self, request: Request) -> Answer:
         """Make one attempt; raises CallError or EndpointError."""
         callee = self._callees[request.model]
-        asked = Asked(self._name, request.api_model, callee.served_as, self._limits.key_env)
+        asked = Addressee(self._name, request.api_model, callee.served_as, self._limits.key_env)
         try:
             async with asyncio.timeout(self._limits.connect_timeout + self._limits.read_timeout):
                 response, body = await self._post(wire(request, callee, self._limits))

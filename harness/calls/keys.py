@@ -26,7 +26,7 @@ def _string(text: str) -> str:
 class ResponseKeys:
     """Keys of a subject's answers: `{model, prompt_sha256, params, repeat}`.
 
-    `params` are the full effective parameters (`Plan.effective_params`).
+    `params` are the full effective parameters (`RunPlan.effective_params`).
     """
 
     def __init__(self, model: str, params: Mapping[str, Any]) -> None:

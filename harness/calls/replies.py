@@ -37,7 +37,7 @@ _LARGEST_COUNT = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class Asked:
+class Addressee:
     """Whom a reply must come from: the endpoint, its name for the model, and other names that are right too."""
 
     endpoint: str
@@ -46,7 +46,7 @@ class Asked:
     key_env: str | None = None
 
 
-def status_error(status: int, body: bytes, asked: Asked, retry_after: float | None) -> CallError | EndpointError:
+def status_error(status: int, body: bytes, asked: Addressee, retry_after: float | None) -> CallError | EndpointError:
     """Return what a status other than 200 comes to; the provider's text goes only into the message for the operator."""
     return _coded_error(status, f"HTTP status {status}{_quoted(body)}", asked, retry_after)
 
@@ -61,7 +61,7 @@ def filtered_status(status: int, body: bytes) -> bool:
         return False
 
 
-def read_reply(body: bytes, asked: Asked) -> Answer:
+def read_reply(body: bytes, asked: Addressee) -> Answer:
     """Return the answer in the body of a 200; raises CallError or EndpointError for anything else."""
     data = _parsed(body)
     bill = _bill(data)
@@ -94,7 +94,7 @@ def _outcome(finish: Any) -> Literal["answered", "cut", "filtered"]:
 def _coded_error(
     code: int,
     reason: str,
-    asked: Asked,
+    asked: Addressee,
     retry_after: float | None = None,
     billed: int | Literal["none", "unknown"] = "none",
 ) -> CallError | EndpointError:
@@ -109,7 +109,7 @@ def _coded_error(
     return CallError("http_status", reason, retryable=retryable, billed=billed, retry_after=retry_after)
 
 
-def _body_error(error: Any, asked: Asked, billed: int | Literal["unknown"]) -> CallError | EndpointError:
+def _body_error(error: Any, asked: Addressee, billed: int | Literal["unknown"]) -> CallError | EndpointError:
     fields = error if isinstance(error, Mapping) else {"message": error}
     code = fields.get("code")
     reason = f"an error inside a 200 reply{_quoted(str(fields.get('message') or code or 'without a message').encode())}"
@@ -169,7 +169,7 @@ def _text(message: Any, billed: int | Literal["unknown"]) -> str:
     return text
 
 
-def _check_model(answered: Any, asked: Asked, billed: int | Literal["unknown"]) -> None:
+def _check_model(answered: Any, asked: Addressee, billed: int | Literal["unknown"]) -> None:
     if not isinstance(answered, str) or not answered:
         return
     if not same_model(asked.api_model, answered, asked.served_as):
@@ -195,7 +195,7 @@ def same_model(asked: str, answered: str, served_as: tuple[str, ...] = ()) -> bo
     return False
 
 
-def _served_by(data: Mapping[str, Any], asked: Asked) -> str:
+def _served_by(data: Mapping[str, Any], asked: Addressee) -> str:
     model, provider = data.get("model"), data.get("provider")
     name = model if isinstance(model, str) and model else asked.api_model
     place = provider if isinstance(provider, str) and provider else asked.endpoint

@@ -11,7 +11,7 @@ from harness.money.budget import RUN_ACCOUNT, account_of, dollars
 
 
 @dataclass
-class Tally:
+class StageCounts:
     """Running numbers of a stage for whoever watches; money in picodollars.
 
     `overspent` counts, by model, calls that cost more than was reserved; the first of a model is among the warnings.
@@ -52,7 +52,7 @@ class Outcome:
     capped: set[str] = field(default_factory=set)
     stopped: str | None = None
     interrupted: bool = False
-    tally: Tally = field(default_factory=Tally)
+    tally: StageCounts = field(default_factory=StageCounts)
 
     @property
     def halted(self) -> bool:
@@ -105,4 +105,4 @@ class Outcome:
         )
 
 
-Watch = Callable[[Tally], None]
+Watch = Callable[[StageCounts], None]

@@ -28,7 +28,7 @@ from harness.engine.network import NetworkLane
 from harness.engine.outcome import Outcome, Watch
 from harness.engine.writer import Books, Writer
 from harness.money.budget import Ledger
-from harness.plan.records import Callee, Plan
+from harness.plan.records import Callee, RunPlan
 
 GRACE = 0.5  # seconds that calls in flight get, after Ctrl-C, to come home
 _LOOKUP = 2_000
@@ -39,7 +39,7 @@ Endpoints = Mapping[str, Endpoint | BatchEndpoint]
 class Engine:
     """Runs calls against the endpoints of a plan, by name."""
 
-    def __init__(self, plan: Plan, *, cache: Cache, ledger: Ledger, endpoints: Endpoints) -> None:
+    def __init__(self, plan: RunPlan, *, cache: Cache, ledger: Ledger, endpoints: Endpoints) -> None:
         self._plan, self._cache, self._ledger, self._endpoints = plan, cache, ledger, endpoints
 
     def run(self, calls: Iterable[Call], *, watch: Watch | None = None, keep: bool = True) -> Outcome:

@@ -16,7 +16,7 @@ from generator.schema.errors import InputError
 from harness.bank.near_names import near_names
 from harness.calls.call import Answer, Call, Message, Request
 from harness.calls.keys import ResponseKeys
-from harness.plan.records import Plan
+from harness.plan.records import RunPlan
 
 MANY = 30  # names that a message does not list
 
@@ -59,7 +59,7 @@ def bank_prompts(bank: Bank, concepts: Collection[str] = ()) -> list[Prompt]:
     ]
 
 
-def planned_rows(plan: Plan, model: str, prompts: list[Prompt]) -> Iterator[PlannedRow]:
+def planned_rows(plan: RunPlan, model: str, prompts: list[Prompt]) -> Iterator[PlannedRow]:
     """Yield a model's planned rows in the order of its shard: attribute, concept, framing, group, repeat."""
     keys = ResponseKeys(model, plan.effective_params(plan.subject[model]))
     for prompt in prompts:
@@ -67,7 +67,7 @@ def planned_rows(plan: Plan, model: str, prompts: list[Prompt]) -> Iterator[Plan
             yield PlannedRow(model, prompt, repeat, keys.key(prompt.sha256, repeat))
 
 
-def response_calls(plan: Plan, model: str, prompts: list[Prompt]) -> Iterator[Call]:
+def response_calls(plan: RunPlan, model: str, prompts: list[Prompt]) -> Iterator[Call]:
     """Yield the call behind each planned row of a model."""
     subject = plan.subject[model]
     params = plan.sent_params(subject)

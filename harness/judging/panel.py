@@ -20,7 +20,7 @@ from harness.engine.outcome import Outcome
 from harness.eval.questions import PlannedRow
 from harness.judging.ballot import Ballot, failed_vote
 from harness.masking.mask import Masker, Span, apply_mask, mask_prompt, masker_for
-from harness.plan.records import Plan
+from harness.plan.records import RunPlan
 
 _ERROR = Verdict(None, None, "error")
 
@@ -80,7 +80,7 @@ class Case:
 class Bench:
     """The judges of a run: makes their calls and turns their answers into votes."""
 
-    plan: Plan
+    plan: RunPlan
     bank: Bank
     ballots: dict[str, Ballot] = field(init=False)
     _keys: dict[tuple[str, str], JudgeKeys] = field(init=False, default_factory=dict)

@@ -18,7 +18,7 @@ from pathlib import Path
 from harness.cache.answers import Cache
 from harness.cache.database import Database, transaction
 from harness.calls.call import Call, Request
-from harness.plan.records import PICO, Plan, Prices
+from harness.plan.records import PICO, Prices, RunPlan
 
 LEDGER = "ledger.sqlite"
 RUN_ACCOUNT = "run"
@@ -94,7 +94,7 @@ def account_of(call: Call) -> str:
     return f"{call.role}:{call.request.model}"
 
 
-def caps_of(plan: Plan) -> dict[str, int]:
+def caps_of(plan: RunPlan) -> dict[str, int]:
     """Return the caps of a plan by account, in picodollars."""
     caps = {RUN_ACCOUNT: picodollars(plan.caps.run)}
     caps |= {f"subject:{m}": picodollars(usd) for m, usd in plan.caps.models.items()}

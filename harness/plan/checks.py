@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from generator.schema.errors import InputError
 from generator.schema.names import SHA256, model_fault, run_id_fault, simulated, vendor_of
-from harness.plan.records import SIMULATED, Callee, EndpointPlan, Plan
+from harness.plan.records import SIMULATED, Callee, EndpointPlan, RunPlan
 
 RESERVED_PARAMS = ("messages", "model", "n", "provider", "response_format", "stream", "tools", "tool_choice")
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -25,7 +25,7 @@ _HEADER = re.compile(r"[A-Za-z0-9-]+")
 _RESERVED_HEADERS = {"authorization", "content-length", "content-type", "host"}
 
 
-def plan_faults(plan: Plan) -> Iterator[str]:
+def plan_faults(plan: RunPlan) -> Iterator[str]:
     """Yield every fault of a plan, each with its place in run.toml."""
     yield from _name_faults(plan)
     yield from _day_faults(plan)
@@ -40,7 +40,7 @@ def plan_faults(plan: Plan) -> Iterator[str]:
         yield from _param_faults(place, params)
 
 
-def _callees(plan: Plan) -> Iterator[tuple[str, Callee]]:
+def _callees(plan: RunPlan) -> Iterator[tuple[str, Callee]]:
     for i, model in enumerate(plan.models):
         yield f"models.{i} ({model.model})", model
     for i, judge in enumerate(plan.judges.primary):
@@ -48,7 +48,7 @@ def _callees(plan: Plan) -> Iterator[tuple[str, Callee]]:
     yield f"judges.tiebreak ({plan.judges.tiebreak.model})", plan.judges.tiebreak
 
 
-def _name_faults(plan: Plan) -> Iterator[str]:
+def _name_faults(plan: RunPlan) -> Iterator[str]:
     if fault := run_id_fault(plan.run_id):
         yield f"{fault}; rename the run's folder"
     for place, callee in _callees(plan):
@@ -74,7 +74,7 @@ def _routing(callee: Callee) -> tuple[object, object]:
     return callee.provider, callee.served_as
 
 
-def _day_faults(plan: Plan) -> Iterator[str]:
+def _day_faults(plan: RunPlan) -> Iterator[str]:
     days = [("date", plan.date), *((f"models.{i}.added", m.added) for i, m in enumerate(plan.models) if m.added)]
     for place, day in days:
         try:
@@ -85,7 +85,7 @@ def _day_faults(plan: Plan) -> Iterator[str]:
             yield f"{place}: {day!r} is no day; use YYYY-MM-DD"
 
 
-def _kind_faults(plan: Plan) -> Iterator[str]:
+def _kind_faults(plan: RunPlan) -> Iterator[str]:
     """Keep simulated and real apart."""
     for place, callee in _callees(plan):
         if plan.kind == "simulated":
@@ -100,7 +100,7 @@ def _kind_faults(plan: Plan) -> Iterator[str]:
                 yield f"{place}: endpoint '{SIMULATED}' in a live run; name a real endpoint"
 
 
-def _panel_faults(plan: Plan) -> Iterator[str]:
+def _panel_faults(plan: RunPlan) -> Iterator[str]:
     judges = [j.model for j in plan.judges.all]
     if len({vendor_of(j) for j in judges}) < len(judges):
         yield f"judges: {', '.join(judges)} share a vendor, so that some panel cannot be formed; use three vendors"
@@ -112,7 +112,7 @@ def _panel_faults(plan: Plan) -> Iterator[str]:
             yield f"models: {model.model}: no panel can be formed: {error}"
 
 
-def _cap_faults(plan: Plan) -> Iterator[str]:
+def _cap_faults(plan: RunPlan) -> Iterator[str]:
     for name, caps, known in (
         ("models", plan.caps.models, plan.subject),
         ("judges", plan.caps.judges, plan.judge),
@@ -149,7 +149,7 @@ def _endpoint_faults(name: str, endpoint: EndpointPlan) -> Iterator[str]:
             yield f"{place}.headers: {header!r}: {value!r} is no header that can be sent; use printable ASCII"
 
 
-def _callee_faults(plan: Plan, place: str, callee: Callee) -> Iterator[str]:
+def _callee_faults(plan: RunPlan, place: str, callee: Callee) -> Iterator[str]:
     yield from _param_faults(f"{place}.params", callee.params)
     if callee.provider is not None and not _is_json(callee.provider):
         yield f"{place}.provider: {callee.provider!r} has no JSON form"

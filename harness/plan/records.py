@@ -37,7 +37,7 @@ class BankPin(Frozen):
     sha256: str
 
 
-class Seeds(Frozen):
+class PlannedSeeds(Frozen):
     """The seeds of the simulated models and of the audit draw."""
 
     run: int = Field(ge=0, lt=2**32)
@@ -123,7 +123,7 @@ class Caps(Frozen):
     judges: dict[str, Usd] = Field(default_factory=dict)
 
 
-class Plan(Frozen):
+class RunPlan(Frozen):
     """A run as its `run.toml` declares it. `run_id` is the name of its folder."""
 
     run_id: str
@@ -132,7 +132,7 @@ class Plan(Frozen):
     repeats: int = Field(default=3, ge=1, le=32767)
     supersedes: str | None = None
     bank: BankPin
-    seeds: Seeds
+    seeds: PlannedSeeds
     caps: Caps
     params: dict[str, Any] = Field(default_factory=dict)
     endpoints: dict[str, EndpointPlan] = Field(default_factory=dict)

@@ -15,13 +15,13 @@ from pydantic import BaseModel, ValidationError
 from generator.schema.bank import Bank, validation_faults
 from generator.schema.errors import InputError, raise_faults
 from harness.plan.checks import plan_faults
-from harness.plan.records import Plan
+from harness.plan.records import RunPlan
 
 RUN_TOML = "run.toml"
 RUNS = Path("content/runs")
 
 
-def check_pin(plan: Plan, bank: Bank, where: str) -> None:
+def check_pin(plan: RunPlan, bank: Bank, where: str) -> None:
     """Refuse a plan that was made for another bank (contract: stages, "run.toml")."""
     faults = []
     if plan.bank.version != bank.version:
@@ -34,17 +34,17 @@ def check_pin(plan: Plan, bank: Bank, where: str) -> None:
     raise_faults(faults)
 
 
-def load_plan(data: Any, *, run_id: str, where: str) -> Plan:
+def load_plan(data: Any, *, run_id: str, where: str) -> RunPlan:
     """Validate a parsed run.toml; raises InputError with every fault."""
     try:
-        plan = Plan.model_validate({**data, "run_id": run_id})
+        plan = RunPlan.model_validate({**data, "run_id": run_id})
     except ValidationError as error:
         raise InputError(*_shape_faults(error, where)) from None
     raise_faults([f"{where}: {fault}" for fault in plan_faults(plan)])
     return plan
 
 
-def read_plan(folder: Path) -> Plan:
+def read_plan(folder: Path) -> RunPlan:
     """Read and validate the run.toml of a run folder; the folder's name is the run id."""
     path = folder / RUN_TOML
     try:
@@ -103,7 +103,7 @@ def _shape_faults(error: ValidationError, where: str) -> list[str]:
 
 def _keys_at(parents: list[int | str]) -> list[str]:
     """Return the keys that run.toml knows at a place, found by walking the records."""
-    record: type[BaseModel] = Plan
+    record: type[BaseModel] = RunPlan
     for part in parents:
         if isinstance(part, str) and part in record.model_fields:
             record = _record_in(record.model_fields[part].annotation) or record

@@ -49,7 +49,7 @@ _SHORTEST, _CUT_AT = 40, 0.6
 
 
 @dataclass(frozen=True)
-class Case:
+class Scenario:
     """A prompt of the bank, recognized: its scenario, the group's place in [-0.5, 0.5] and its noun phrase."""
 
     concept: Concept
@@ -101,7 +101,7 @@ def tendency(concept: Concept, framing: str) -> float:
     return low + (high - low) * (0.85 * unit("scenario", concept.id) + 0.15 * unit("framing", concept.id, framing))
 
 
-def cases_of(bank: Bank) -> dict[str, Case]:
+def cases_of(bank: Bank) -> dict[str, Scenario]:
     """Return every prompt of the bank with what it is about."""
     found = {}
     for concept in bank.concepts:
@@ -111,7 +111,7 @@ def cases_of(bank: Bank) -> dict[str, Case]:
             for group in bank.attribute[concept.attribute].groups:
                 prompt = bank.render(concept, framing, group)
                 rubric = bank.rubric[concept.rubric]
-                found[prompt.text] = Case(concept, rubric, at, where[group.id], prompt.np)
+                found[prompt.text] = Scenario(concept, rubric, at, where[group.id], prompt.np)
     return found
 
 
@@ -160,7 +160,7 @@ def _answer(request: Request, text: str, outcome: Any, finish: str) -> Answer:
     )
 
 
-def responded(who: Respondent, case: Case | None, dice: Dice, request: Request) -> Answer:
+def responded(who: Respondent, case: Scenario | None, dice: Dice, request: Request) -> Answer:
     """Return a respondent's answer to one prompt; `case` is None for a prompt that is not of the bank."""
     if dice.share(5) < who.filtered:
         return _answer(request, "", "filtered", "content_filter")
@@ -176,13 +176,13 @@ def responded(who: Respondent, case: Case | None, dice: Dice, request: Request) 
     return _answer(request, text, "answered", "stop")
 
 
-def latent(who: Respondent, case: Case, dice: Dice) -> float:
+def latent(who: Respondent, case: Scenario, dice: Dice) -> float:
     """Return the answer's value on the rubric's scale, before it is cut to labels, with the planted effects."""
     shift = who.shift(case.concept.attribute) * case.place + who.harshness
     return case.tendency + case.concept.polarity * shift + who.noise * dice.normal(0)
 
 
-def prose_of(who: Respondent, case: Case | None, dice: Dice) -> str:
+def prose_of(who: Respondent, case: Scenario | None, dice: Dice) -> str:
     """Write the whole answer."""
     opener, reason = dice.pick(12, OPENERS), dice.pick(13, REASONS)
     if case is None:
@@ -213,7 +213,7 @@ def _marker(who: Respondent, rubric: Rubric, value: float, dice: Dice) -> tuple[
     return dice.pick(11, markers_of(label)), word
 
 
-def _mention(who: Respondent, case: Case, dice: Dice) -> list[str]:
+def _mention(who: Respondent, case: Scenario, dice: Dice) -> list[str]:
     """Return a sentence that names the person, in two answers of three; `spelled` ones defeat the mask."""
     bare = case.np.split(" ", 1)[1] if case.np.lower().startswith(("a ", "an ")) else case.np
     if dice.share(9) < who.spelled:

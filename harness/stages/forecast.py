@@ -19,7 +19,7 @@ from harness.eval.questions import PlannedRow, Prompt, planned_rows, response_ca
 from harness.judging.panel import Bench, Case
 from harness.masking.mask import mask_prompt
 from harness.money.budget import dollars, worst_case
-from harness.plan.records import PICO, Callee, Plan
+from harness.plan.records import PICO, Callee, RunPlan
 
 BYTES_PER_TOKEN = 4
 JUDGE_TOKENS = 60
@@ -78,7 +78,7 @@ class Forecast:
 class Forecaster:
     """Goes through a run as eval and judge would, asking nobody."""
 
-    plan: Plan
+    plan: RunPlan
     bank: Bank
     cache: Cache
     subjects: dict[str, Forecast] = field(init=False)

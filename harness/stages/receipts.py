@@ -23,7 +23,7 @@ from generator.schema.names import shard_name, simulated
 from generator.schema.verdict import STATUSES
 from harness.judging.panel import Case
 from harness.money.budget import dollars
-from harness.plan.records import Plan
+from harness.plan.records import RunPlan
 
 MANIFEST, BANK, RECEIPTS = "manifest.json", "bank.json", "receipts"
 _VOTE_FIELDS = ("judge", "role", "label", "score", "refusal", "verdict_matches_prose", "evidence", "error", "key")
@@ -40,7 +40,7 @@ class Till:
         return dollars(sum(self._left.pop(key, 0) for key in keys))
 
 
-def receipt(case: Case, plan: Plan, *, harness_sha: str, cost: float) -> dict[str, Any]:
+def receipt(case: Case, plan: RunPlan, *, harness_sha: str, cost: float) -> dict[str, Any]:
     """Return one row of the receipts: every column of (contract: receipts, "Columns")."""
     row, prompt, concept = case.row, case.row.prompt, case.row.prompt.concept
     answer, verdict = case.answer, case.verdict
@@ -116,7 +116,7 @@ def replace_file(path: Path, data: bytes) -> None:
 class ReceiptsWriter:
     """Writes a run's shards one by one, then bank and manifest."""
 
-    def __init__(self, folder: Path, plan: Plan, *, harness_sha: str, costs: Mapping[str, int]) -> None:
+    def __init__(self, folder: Path, plan: RunPlan, *, harness_sha: str, costs: Mapping[str, int]) -> None:
         self._folder, self._plan, self._sha = folder, plan, harness_sha
         self._till = Till(costs)
         self._shards: list[dict[str, Any]] = []

@@ -20,7 +20,7 @@ from harness.engine.cache_choice import path_from
 from harness.engine.lock import stage_lock
 from harness.engine.runner import Engine
 from harness.money.budget import Ledger, caps_of
-from harness.plan.records import SIMULATED, Plan
+from harness.plan.records import SIMULATED, RunPlan
 from harness.plan.run_toml import RUN_TOML, check_pin, read_plan
 
 
@@ -29,7 +29,7 @@ class Session:
     """An open stage; `lost` counts the calls that a crash left unsettled."""
 
     folder: Path
-    plan: Plan
+    plan: RunPlan
     bank: Bank
     cache: Cache
     ledger: Ledger
@@ -37,7 +37,7 @@ class Session:
     lost: int
 
 
-def connect(plan: Plan, bank: Bank, environment: Mapping[str, str]) -> dict[str, Endpoint | BatchEndpoint]:
+def connect(plan: RunPlan, bank: Bank, environment: Mapping[str, str]) -> dict[str, Endpoint | BatchEndpoint]:
     """Return the endpoints that a plan's models and judges use, by name; raises InputError where a key is missing."""
     used = {callee.endpoint for callee in (*plan.models, *plan.judges.all)}
     if plan.kind == SIMULATED:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Column
 
-from harness.engine.outcome import Tally, Watch
+from harness.engine.outcome import StageCounts, Watch
 from harness.money.budget import dollars
 
 PLAIN_EVERY = 10.0  # seconds between plain lines
@@ -27,17 +27,17 @@ class Pace:
     def __init__(self, now: float) -> None:
         self._began = now
 
-    def rate(self, tally: Tally, now: float) -> float:
+    def rate(self, tally: StageCounts, now: float) -> float:
         """Return calls a second."""
         return (tally.asked + tally.failed) / max(now - self._began, 1e-9)
 
-    def left(self, tally: Tally, now: float) -> float | None:
+    def left(self, tally: StageCounts, now: float) -> float | None:
         """Return the seconds left, or None before anything was asked."""
         rate = self.rate(tally, now)
         return (tally.planned - tally.done) / rate if tally.asked + tally.failed else None
 
 
-def status_line(tally: Tally, *, cap: int, rate: float, left: float | None) -> str:
+def status_line(tally: StageCounts, *, cap: int, rate: float, left: float | None) -> str:
     """Return rate, spend against the cap, time left and failures in words."""
     parts = [f"{rate:,.1f}/s", f"${dollars(tally.spent):,.2f} of ${dollars(cap):,.2f}"]
     if left is not None:
@@ -71,7 +71,7 @@ def _bar(stage: str, cap: int, screen: Console) -> Iterator[Watch]:
     with Progress(*columns, console=screen, auto_refresh=False) as progress:
         task = progress.add_task(stage, total=None, line="")
 
-        def watch(tally: Tally) -> None:
+        def watch(tally: StageCounts) -> None:
             now = time.monotonic()
             for warning in tally.warnings[int(seen[1]) :]:
                 progress.console.print(f"warning: {warning}", markup=False)
@@ -91,7 +91,7 @@ def _lines(stage: str, cap: int, unit: str, screen: Console) -> Iterator[Watch]:
     pace = Pace(time.monotonic())
     seen = [time.monotonic(), 0]
 
-    def watch(tally: Tally) -> None:
+    def watch(tally: StageCounts) -> None:
         now = time.monotonic()
         for warning in tally.warnings[int(seen[1]) :]:
             screen.print(f"warning: {warning}", markup=False, soft_wrap=True)

@@ -15,7 +15,7 @@ from harness.cache.answers import DEFAULT_CACHE, Cache
 from harness.engine.cache_choice import cache_for, other_cache
 from harness.engine.outcome import Outcome
 from harness.eval.questions import bank_prompts, chosen
-from harness.plan.records import SIMULATED, Plan
+from harness.plan.records import SIMULATED, RunPlan
 from harness.plan.run_toml import RUN_TOML, check_pin, read_plan
 from harness.stages.forecast import Forecaster
 
@@ -49,7 +49,7 @@ def show_forecast(
     click.echo(json.dumps(report, indent=2) if as_json else "\n".join(forecast_lines(lines, total, plan)))
 
 
-def forecast_lines(lines: Sequence[dict[str, Any]], total: dict[str, Any], plan: Plan) -> list[str]:
+def forecast_lines(lines: Sequence[dict[str, Any]], total: dict[str, Any], plan: RunPlan) -> list[str]:
     """Return the forecast as a table in plain text."""
     width = max(len(str(line["model"])) for line in lines)
     head = f"{'role':8}{'model':{width}}{'cached':>9}{'calls':>9}{'prompt tokens':>15}{'answer tokens':>15}"
