@@ -11,7 +11,9 @@ import sys
 
 import click
 
+from generator.machine.terminal import shown_streams
 from generator.schema.errors import InputError, ToolError
+from generator.schema.shown import shown
 
 # Subcommand: (module whose `command` it is, its one-line help). Strings, so that --help imports nothing.
 COMMANDS = {
@@ -68,23 +70,28 @@ def aibiasbench() -> None:
 
 def main() -> None:
     """Run the program; a `ToolError` becomes its message on stderr and its exit code."""
+    with shown_streams():
+        sys.exit(_exit_code())
+
+
+def _exit_code() -> int:
     try:
         code = aibiasbench.main(standalone_mode=False)
     except ToolError as error:
         click.echo(f"error: {error}", err=True)
-        sys.exit(error.exit_code)
+        return error.exit_code
     except click.exceptions.Exit as error:
-        sys.exit(error.exit_code)
+        return error.exit_code
     except click.ClickException as error:
         error.show()
-        sys.exit(error.exit_code)
+        return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
-        sys.exit(130)
+        return 130
     except OSError as error:
         # A disk that is full, a folder that may not be written: the person's to mend, and no fault of the program.
-        place = f"{error.filename}: " if error.filename is not None else ""
+        place = f"{shown(str(error.filename))}: " if error.filename is not None else ""
         advice = f"; {ADVICE[error.errno]}" if error.errno in ADVICE else ""
         click.echo(f"error: {place}{error.strerror or error}{advice}", err=True)
-        sys.exit(InputError.exit_code)
-    sys.exit(code if isinstance(code, int) else 0)
+        return InputError.exit_code
+    return code if isinstance(code, int) else 0

@@ -20,6 +20,7 @@ from generator.data.table_files import TableFile, write_table
 from generator.machine.site_tree import fresh_tree
 from generator.runs.reader import Run, load_run
 from generator.schema.errors import CheckError, InputError
+from generator.schema.shown import shown
 from generator.schema.tables import OVERALL, RUN_WIDE, TABLES
 from generator.scoring.gate import standing_of
 from generator.scoring.lookup import ScoreBook, ScoreRow
@@ -151,7 +152,7 @@ def _band(row: Mapping[str, Any]) -> str:
 def _print(summary: Mapping[str, Any], out: Path) -> None:
     console = Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False)
     simulated = " · SIMULATED" if summary["kind"] == "simulated" else ""
-    console.print(f"Run {summary['run_id']}{simulated} · bank {summary['bank_version']}", markup=False)
+    console.print(shown(f"Run {summary['run_id']}{simulated} · bank {summary['bank_version']}"), markup=False)
     table = Table(
         "tier", "model", escape("consistency [95 %]"), "control band", "flagged", "refusal %", "contested %", box=None
     )
@@ -159,12 +160,12 @@ def _print(summary: Mapping[str, Any], out: Path) -> None:
         tier = "-" if row["tier"] is None else str(row["tier"])
         contested = f"{_shown(row['contested_rate'])} ({row['judges']} judges)"
         flagged = ", ".join(row["flagged"]) or "none"
-        cells = (tier, row["model"], escape(_with_interval(row["consistency"])), _band(row), flagged)
+        cells = (tier, escape(shown(row["model"])), escape(_with_interval(row["consistency"])), _band(row), flagged)
         table.add_row(*cells, _shown(row["refusal_rate"]), contested)
     console.print(table)
     for rubric, gate in summary["gate"].items():
         kappa = "undefined" if gate["kappa"] is None else _shown(gate["kappa"], 3)
         console.print(f"gate {rubric}: {gate['gate']} (kappa {kappa})", markup=False)
     for reason in summary["against_publication"]:
-        console.print(f"against publication: {reason}", markup=False)
-    console.print(f"Models of one tier are not told apart. Tables written to {out}", markup=False)
+        console.print(f"against publication: {shown(reason)}", markup=False)
+    console.print(f"Models of one tier are not told apart. Tables written to {shown(str(out))}", markup=False)

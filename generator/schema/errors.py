@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from generator.schema.shown import shown
+
 SHOWN = 20
 
 
@@ -19,7 +21,8 @@ class ToolError(Exception):
 class InputError(ToolError):
     """Bad input, refused whole before any work starts (exit 2).
 
-    `faults` holds every fault found, one line each: file, place, value seen, values allowed, what to do.
+    `faults` holds every fault found, one line each: file, place, value seen, values allowed, what to do. The message
+    spells out what a terminal would obey, line breaks in foreign text among them.
     """
 
     exit_code = 2
@@ -29,7 +32,7 @@ class InputError(ToolError):
         super().__init__(self._message())
 
     def _message(self) -> str:
-        lines = list(self.faults[:SHOWN])
+        lines = [shown(fault) for fault in self.faults[:SHOWN]]
         if len(self.faults) > SHOWN:
             lines.append(f"... and {len(self.faults) - SHOWN:,} more faults")
         return "\n".join(lines)
@@ -42,7 +45,7 @@ class CheckError(ToolError):
 
     def __init__(self, *findings: str) -> None:
         self.findings: tuple[str, ...] = findings
-        super().__init__("\n".join(findings))
+        super().__init__("\n".join(map(shown, findings)))
 
 
 class CapError(ToolError):

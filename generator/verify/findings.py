@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from generator.schema.shown import shown as printable
+
 TOLERANCE = 1e-9  # numbers are compared so far apart, on the scale of the file: other machines round sums differently
 ABSENT = "absent"
 
@@ -26,7 +28,7 @@ class Mismatch:
 
     def __str__(self) -> str:
         """One line for a person."""
-        return f"{self.file}: {self.key}: published {self.published}, recomputed {self.recomputed}"
+        return printable(f"{self.file}: {self.key}: published {self.published}, recomputed {self.recomputed}")
 
 
 @dataclass

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from generator.schema.bank import CATEGORIES, FRAMINGS, Bank, Concept, Rendered
 from generator.schema.errors import InputError
+from generator.schema.shown import shown
 from harness.bank.measures import BankStats, Spread, bank_stats
 from harness.bank.near_names import near_names
 from harness.bank.reader import BANK_DEFAULT, bank_folder, read_bank_folder
@@ -131,9 +132,15 @@ def _concept_of(bank: Bank, name: str) -> Concept:
 
 
 def _marked(rendered: Rendered) -> Text:
-    text = Text(rendered.text)
-    text.stylize("bold", rendered.start, rendered.end)
-    return text
+    before, words, after = (
+        shown(part, keep="\n")
+        for part in (
+            rendered.text[: rendered.start],
+            rendered.text[rendered.start : rendered.end],
+            rendered.text[rendered.end :],
+        )
+    )
+    return Text.assemble(before, (words, "bold"), after)
 
 
 @command.command(short_help="Print quotas, lengths, overlaps and near-duplicates.")

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Column
 
+from generator.schema.shown import shown
 from harness.engine.outcome import StageCounts, Watch
 from harness.money.budget import dollars
 
@@ -68,13 +69,15 @@ def _bar(stage: str, cap: int, screen: Console) -> Iterator[Watch]:
     words = TextColumn("{task.fields[line]}", table_column=Column(no_wrap=True, overflow="ellipsis"))
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=BAR), MofNCompleteColumn(), words)
     pace, seen = Pace(time.monotonic()), [0.0, 0]
-    with Progress(*columns, console=screen, auto_refresh=False) as progress:
+    # What is printed meanwhile goes its own way: Rich would send it on as it came.
+    bar = Progress(*columns, console=screen, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
+    with bar as progress:
         task = progress.add_task(stage, total=None, line="")
 
         def watch(tally: StageCounts) -> None:
             now = time.monotonic()
             for warning in tally.warnings[int(seen[1]) :]:
-                progress.console.print(f"warning: {warning}", markup=False)
+                progress.console.print(f"warning: {shown(warning)}", markup=False)
             seen[1] = len(tally.warnings)
             if now - seen[0] < DRAW_EVERY and tally.done < tally.planned:
                 return
@@ -94,7 +97,7 @@ def _lines(stage: str, cap: int, unit: str, screen: Console) -> Iterator[Watch]:
     def watch(tally: StageCounts) -> None:
         now = time.monotonic()
         for warning in tally.warnings[int(seen[1]) :]:
-            screen.print(f"warning: {warning}", markup=False, soft_wrap=True)
+            screen.print(f"warning: {shown(warning)}", markup=False, soft_wrap=True)
         seen[1] = len(tally.warnings)
         if now - seen[0] < PLAIN_EVERY:
             return

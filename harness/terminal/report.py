@@ -123,10 +123,10 @@ def exit_code(outcome: Outcome, again: str) -> int:
         click.echo(f"interrupted: {left}", err=True)
         return INTERRUPTED
     if outcome.stopped is not None:
-        raise InputError(f"{outcome.stopped}\n{left}")
+        raise InputError(str(outcome.stopped), left)
     if outcome.capped:
         raise CapError(f"stopped at a spend cap ({', '.join(sorted(outcome.capped))}): {left}, with a higher cap")
     if outcome.barren:
         last = list(outcome.reasons.values())[-1]
-        raise InputError(f"no call was answered, the last failed with: {last}\nonce that is mended: `{again}`")
+        raise InputError(f"no call was answered, the last failed with: {last}", f"once that is mended: `{again}`")
     return 0
