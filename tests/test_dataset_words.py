@@ -12,9 +12,10 @@ from generator.data.citation import title
 from generator.data.description import description, keywords, times
 from generator.pages.data import schema_org
 from generator.scoring.gate import Standing
+from generator.scoring.reasons import AuditMissing, AuditTooSmall, RowsAbsent
 from tests.editions import make_edition, small_bank
 
-PREVIEW = Standing("preview", ("1,372 planned rows are absent (a/b 1,372)", "the human audit is missing (audit.csv)"))
+PREVIEW = Standing("preview", (RowsAbsent(missing={"a/b": 1372}), AuditMissing()))
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +60,13 @@ class TestDescription:
         )
 
     def test_a_publication_in_part_names_what_it_lacks(self, live):
-        part = dataclasses.replace(live, standing=Standing("withheld", ("gate",), frozenset({"stance", "regard"})))
-        assert description(part).endswith("Left out of every score: regard, stance. What speaks against it: gate.")
+        part = dataclasses.replace(
+            live, standing=Standing("withheld", (AuditTooSmall(rows=7),), frozenset({"stance", "regard"}))
+        )
+        assert description(part).endswith(
+            "Left out of every score: regard, stance. What speaks against it: "
+            "the human audit has 7 rows; at least 100 are needed."
+        )
 
     def test_every_catalog_says_the_same(self, live):
         for standing in (live.standing, PREVIEW):

@@ -11,12 +11,13 @@ from generator.edition.edition import Edition
 from generator.runs.reader import load_run
 from generator.schema.tables import RUN_WIDE
 from generator.scoring.gate import Standing
+from generator.scoring.reasons import AuditMissing, AuditTooSmall, TooFewPairs
 from generator.scoring.run import score_run
 from tests.editions import SITE, mixed, small_bank
 from tests.factories import make_rows, write_run
 
 RUN, MODEL = "test-run", "sim-alpha/one"
-PREVIEW = Standing("preview", ("the judges differ", "the human audit is missing (audit.csv)"))
+PREVIEW = Standing("preview", (TooFewPairs(rubric="stance", n_on_scale=3, n_pairs=9), AuditMissing()))
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +48,15 @@ class TestPreview:
     def test_the_reasons_follow(self, part):
         (notice,) = notices(part[0], f"runs/{RUN}/index.html")
         assert notice.heading == "Preview with real models, not a result"
-        assert notice.lines[1:] == PREVIEW.reasons
+        assert notice.lines[1:] == (
+            "agreement gate, rubric stance: 3 on-scale pairs of 9, at least 30 and half are needed",
+            "the human audit is missing (audit.csv)",
+        )
 
     def test_an_audit_that_does_not_suffice_is_called_that(self, part):
         live = part[0]
         run = dataclasses.replace(live.run, audit=(("0" * 16, "MIXED"),))
-        standing = Standing("preview", ("the human audit has 1 rows; at least 100 are needed",))
+        standing = Standing("preview", (AuditTooSmall(rows=1),))
         found = checks_failed(dataclasses.replace(live, run=run, standing=standing))
         assert found[-1] == "The check of a sample of the labels by hand does not suffice."
 

@@ -19,6 +19,7 @@ from generator.pages.all import card_of, render_pages, render_root, render_sitem
 from generator.runs.reader import load_run
 from generator.schema.bank import CONTROLS, DEMOGRAPHIC
 from generator.scoring.gate import Standing, standing_of
+from generator.scoring.reasons import AuditMissing, AuditTooSmall, RubricUnaudited, in_words
 from generator.scoring.run import Coverage, score_run
 from tests.editions import SITE, make_edition, mixed, small_bank
 from tests.factories import make_run
@@ -90,7 +91,9 @@ def parsed(pages):
 @pytest.fixture(scope="module")
 def withheld(tmp_path_factory):
     found = make_edition(tmp_path_factory.mktemp("runs") / RUN, withheld=frozenset({"stance"}))
-    return dataclasses.replace(found, standing=Standing("withheld", ("stance fails",), frozenset({"stance"})))
+    return dataclasses.replace(
+        found, standing=Standing("withheld", (RubricUnaudited(rubric="stance"),), frozenset({"stance"}))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -233,7 +236,7 @@ class TestLeaderboard:
 
     def test_findings_that_would_stop_a_live_run_are_shown(self, edition, parsed):
         assert edition.standing.reasons
-        assert edition.standing.reasons[0] in page_of(parsed, "run_index").text
+        assert in_words(edition.standing.reasons[0]) in page_of(parsed, "run_index").text
 
 
 class TestModelPage:
@@ -499,13 +502,16 @@ class TestJudgingAuditRun:
 
 class TestPreview:
     def test_every_page_carries_the_reasons_and_no_index(self, edition):
-        standing = Standing("preview", ("the gate fails", "the audit is missing"))
+        standing = Standing("preview", (AuditTooSmall(rows=7), AuditMissing()))
         run = dataclasses.replace(edition.run, manifest=edition.run.manifest.model_copy(update={"kind": "live"}))
         preview = dataclasses.replace(edition, standing=standing, run=run)
         for page, html in render_pages(preview):
             reader = read(html)
             assert "Preview with real models, not a result. Asked: 27 of 27 concepts, " in reader.text, page
-            assert "2 reasons why it is not published as a result the gate fails the audit is missing" in reader.text
+            assert (
+                "2 reasons why it is not published as a result "
+                "the human audit has 7 rows; at least 100 are needed the human audit is missing (audit.csv)"
+            ) in reader.text
             assert reader.text.split(" Skip ")[0].endswith("(preview)"), page
             assert f"Run {RUN} of 2026-11-30, preview" in reader.text, page
             assert ("meta", {"name": "robots", "content": "noindex"}) in reader.tags, page

@@ -16,7 +16,7 @@ import pytest
 from generator.machine import site_tree as trees
 from generator.publishing import build as building
 from generator.publishing import publish as publishing
-from generator.publishing.parts import Parts
+from generator.publishing.parts import KeptParts
 from generator.publishing.publish import Options, publish
 from generator.schema.errors import CheckError, InputError
 from tests import factories
@@ -342,7 +342,7 @@ class TestProcesses:
 
     def test_a_fault_in_a_worker_reaches_the_person(self, base, tmp_path, monkeypatch):
         monkeypatch.setattr(building, "receipt_task", lambda *_: None)
-        monkeypatch.setattr(Parts, "receipts_stand", lambda *_: False)
+        monkeypatch.setattr(KeptParts, "receipts_stand", lambda *_: False)
         with pytest.raises(AttributeError):
             publish(Options(out=tmp_path / "dist", content=base / "content", jobs=2, cache=tmp_path / "cache"))
         assert not (tmp_path / "dist").exists()

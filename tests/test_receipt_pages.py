@@ -24,6 +24,7 @@ from generator.receipts.pages import receipt_task, write_receipts
 from generator.runs.reader import load_run, read_shard
 from generator.runs.redactions import Redaction, Redactions
 from generator.scoring.gate import Standing
+from generator.scoring.reasons import RubricUnaudited
 from generator.scoring.run import score_run
 from tests.factories import make_bank, make_receipt, make_rows, write_run
 from tests.plain_receipts import plain_pages
@@ -142,7 +143,7 @@ class TestBulkEqualsPlain:
         redactions = Redactions(
             (Redaction(receipt_id=receipt, reason="names <somebody>", date="2026-11-30", evidence=True),)
         )
-        standing = Standing("withheld", ("capability fails",), frozenset({"capability"}))
+        standing = Standing("withheld", (RubricUnaudited(rubric="capability"),), frozenset({"capability"}))
         edition = dataclasses.replace(hostile, redactions=redactions, standing=standing)
         pages = written(edition, tmp_path)
         assert pages == dict(plain_pages(edition, MODEL))

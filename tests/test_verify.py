@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from generator.schema.tables import TABLES
 from generator.verify.data import verify_data
 from generator.verify.findings import Findings, Mismatch, differs, shown
 from generator.verify.hashes import read_sums, safe_name
-from generator.verify.pages import Book, expected_text, verify_pages
+from generator.verify.pages import RecomputedRows, expected_text, verify_pages
 from generator.verify.publication import verify_path, verify_url
 from tests.editions import make_edition, small_bank, write_data, write_site
 from tests.serving import served_folder
@@ -44,7 +45,7 @@ def site(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def books(site):
     recomputed = verify_data(site / DATA)[1]
-    return {RUN: Book(recomputed)}
+    return {RUN: RecomputedRows(recomputed)}
 
 
 @pytest.fixture
@@ -392,13 +393,21 @@ class TestData:
 
     def test_reasons_in_other_words_are_the_same_and_other_figures_are_not(self, site, tmp_path):
         data = shutil.copytree(site / DATA, tmp_path / "data")
-        edit_json(data / "manifest.json", lambda m: m.update(reasons=[f"Told otherwise: {r}" for r in m["reasons"]]))
-        assert json.loads((data / "manifest.json").read_text())["reasons"] != []
-        resum(data)
-        assert verify_path(data).mismatches == []
-        edit_json(data / "manifest.json", lambda m: m.update(reasons=[f"{r} 7" for r in m["reasons"]]))
-        resum(data)
-        assert [m.key for m in verify_path(data).mismatches] == ["reasons"]
+        told = json.loads((data / "manifest.json").read_text())["reasons"]
+        assert [reason["check"] for reason in told] == ["judges_disagree"] * 2
+
+        def mismatches(first, release="0.0.1"):
+            reasons = [first, *told[1:]]
+            edit_json(data / "manifest.json", lambda m: m.update(reasons=reasons, generator_version=release))
+            resum(data)
+            return [m.key for m in verify_path(data).mismatches]
+
+        other_words, other_figures = {**told[0], "text": "Told otherwise."}, {**told[0], "pabak": 0.7}
+        assert mismatches(other_words) == []
+        assert mismatches(other_figures) == ["reasons[0].pabak"]
+        assert mismatches(other_words, version("aibiasbench")) == ["reasons[0].text"]
+        assert mismatches(told[0]["text"]) == []  # all that format 1 had of a reason
+        assert mismatches(told[0]["text"].replace("is below 0.70", "is below 0.71")) == ["reasons[0]"]
 
     def test_withheld_categories_are_left_out_again(self, tmp_path):
         edition = make_edition(tmp_path / RUN, withheld=frozenset({"allocation", "capability"}))

@@ -24,6 +24,7 @@ from generator.schema.shown import shown
 from generator.schema.tables import OVERALL, RUN_WIDE, TABLES
 from generator.scoring.gate import standing_of
 from generator.scoring.lookup import ScoreBook, ScoreRow
+from generator.scoring.reasons import in_words
 from generator.scoring.run import Scored, score_here
 
 RUNS = Path("content/runs")
@@ -102,7 +103,7 @@ def leaderboard(run: Run, scored: Scored) -> dict[str, Any]:
 
 def _reasons(run: Run, scored: Scored) -> list[str]:
     try:
-        return list(standing_of(run, scored, preview=True, withhold=False).reasons)
+        return [in_words(reason) for reason in standing_of(run, scored, preview=True, withhold=False).reasons]
     except CheckError as error:
         return list(error.findings)
 

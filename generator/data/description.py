@@ -5,6 +5,7 @@ from __future__ import annotations
 from generator.edition.banners import mark_of
 from generator.edition.edition import Edition
 from generator.edition.numbers import plural
+from generator.scoring.reasons import in_words
 
 
 def description(edition: Edition) -> str:
@@ -41,7 +42,7 @@ def _marks(edition: Edition) -> list[str]:
     if standing.withheld:
         found.append(f"Left out of every score: {', '.join(sorted(standing.withheld))}.")
     if standing.reasons:
-        found.append(f"What speaks against it: {'; '.join(standing.reasons)}.")
+        found.append(f"What speaks against it: {'; '.join(map(in_words, standing.reasons))}.")
     return found
 
 

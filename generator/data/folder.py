@@ -34,9 +34,10 @@ from generator.data.table_files import (
 )
 from generator.edition.edition import Edition
 from generator.schema.tables import RUN_WIDE, TABLES
+from generator.scoring.reasons import published_reasons
 
 RECOMPUTE = Path(__file__).parent.parent / "recompute"
-MANIFEST_FORMAT = 1
+MANIFEST_FORMAT = 2
 # Not named in manifest.json: itself, and what is written from it.
 MANIFEST, SUMS = "manifest.json", "SHA256SUMS"
 
@@ -138,7 +139,7 @@ def data_manifest(edition: Edition, files: Sequence[DataFile], receipts: Sequenc
         "run": json.loads((edition.run.folder / "manifest.json").read_bytes()),
         "simulated": edition.simulated,
         "standing": standing.state,
-        "reasons": list(standing.reasons),
+        "reasons": published_reasons(standing.reasons),
         "withheld": sorted(scored.withheld),
         "resamples": next((len(w) for w in scored.weights.values()), 0),
         "mean_band": scored.mean_band,

@@ -14,6 +14,7 @@ from generator.edition.edition import Edition
 from generator.edition.numbers import plural
 from generator.schema.tables import RUN_WIDE
 from generator.scoring.gate import PASSES
+from generator.scoring.reasons import AuditReason, in_words
 
 # What an edition is to a page: a page of its run, or a page of the root that quotes its figures, or none of them.
 Source = Literal["run", "figures", "none"]
@@ -47,7 +48,7 @@ def notices(edition: Edition | None, page: str, source: Source = "run") -> tuple
         text = "No real language model was asked. The answers and the votes come from programs with planted biases."
         found.append(Notice("simulated", "Simulated run", (text,)))
     if edition.standing.state == "preview":
-        lines = (preview_words(edition), *edition.standing.reasons)
+        lines = (preview_words(edition), *map(in_words, edition.standing.reasons))
         found.append(Notice("preview", "Preview with real models, not a result", lines))
     return (*found, *_withheld(edition), *_relations(edition, page))
 
@@ -67,7 +68,7 @@ def _withheld(edition: Edition) -> list[Notice]:
     if not standing.withheld:
         return []
     left_out = f"Left out of every score and page: {', '.join(sorted(standing.withheld))}."
-    reasons = () if standing.state == "preview" else standing.reasons
+    reasons = () if standing.state == "preview" else tuple(map(in_words, standing.reasons))
     return [Notice("withheld", "Published in part", (left_out, *reasons))]
 
 
@@ -111,6 +112,6 @@ def checks_failed(edition: Edition) -> list[str]:
         found.append(f"The judges do not pass the agreement gate on {len(failing)} of {plural(rubrics, 'rubric')}.")
     if edition.run.audit is None:
         found.append("No person has checked a sample of the labels.")
-    elif any(reason.startswith("the human audit") for reason in edition.standing.reasons):
+    elif any(isinstance(reason, AuditReason) for reason in edition.standing.reasons):
         found.append("The check of a sample of the labels by hand does not suffice.")
     return found

@@ -46,6 +46,7 @@ from generator.edition.numbers import NULL, SCORE_COLUMNS, TABLE_KEYS, cell, int
 from generator.edition.untrusted import HIDDEN_POINTS, marked, visible
 from generator.schema.errors import InputError
 from generator.schema.places import own_folder
+from generator.scoring.reasons import in_words
 
 # What templates and page modules need comes from here, whichever module it lives in.
 __all__ = [
@@ -128,7 +129,7 @@ def environment() -> Environment:
         keep_trailing_newline=True,
     )
     env.filters.update(num=number, visible=visible, plural=plural, breakable=breakable, bytesize=bytesize, short=short)
-    env.filters.update(concept_title=concept_title)
+    env.filters.update(concept_title=concept_title, in_words=in_words)
     env.globals.update(paths=paths, score=score, interval=interval, cell=cell, marked=marked, NULL=NULL)
     return env
 

@@ -19,6 +19,7 @@ from generator.edition.edition import Edition, Site
 from generator.html.frame import environment, frame, render_page
 from generator.pages.leaderboard import render_leaderboard
 from generator.pages.views import View
+from generator.scoring.reasons import in_words
 
 SITEMAP_SIZE = 50_000
 RUNS_PAGE = "runs/index.html"
@@ -55,7 +56,7 @@ def card_of(edition: Edition) -> RunCard:
         kind=manifest.kind,
         date=manifest.date,
         state=standing.state,
-        reasons=tuple(standing.reasons),
+        reasons=tuple(map(in_words, standing.reasons)),
         models=len(manifest.models),
         rows=sum(shard.rows for shard in manifest.shards),
         bank_version=manifest.bank_version,

@@ -22,6 +22,7 @@ from generator.schema.canonical import sha256_hex
 from generator.schema.errors import InputError
 from generator.schema.manifest import Manifest, load_manifest
 from generator.scoring.gate import Standing
+from generator.scoring.reasons import in_words, load_reasons
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Published:
             kind=own.kind,
             date=own.date,
             state=self.standing.state,
-            reasons=self.standing.reasons,
+            reasons=tuple(map(in_words, self.standing.reasons)),
             models=len(own.models),
             rows=sum(shard.rows for shard in own.shards),
             bank_version=own.bank_version,
@@ -65,7 +66,7 @@ def read_published(out: Path, runs: Iterable[str]) -> dict[str, Published]:
             body = file.read_bytes()
             data: dict[str, Any] = json.loads(body)
             manifest = load_manifest(data["run"], str(file))
-            standing = Standing(data["standing"], tuple(data["reasons"]), frozenset(data["withheld"]))
+            standing = Standing(data["standing"], load_reasons(data["reasons"]), frozenset(data["withheld"]))
         except (OSError, ValueError, KeyError, TypeError):
             raise InputError(
                 f"{file}: not a manifest of this program; publish that run anew, or take it away with --remove"

@@ -12,10 +12,10 @@ import csv
 import dataclasses
 import io
 import json
-import re
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from generator.schema.errors import CheckError, InputError
 from generator.schema.names import shard_name
 from generator.schema.tables import RUN_WIDE, TABLES
 from generator.scoring.gate import Standing, standing_of
+from generator.scoring.reasons import published_reasons
 from generator.scoring.run import Scored, score_here
 from generator.verify.findings import ABSENT, Findings, differs
 from generator.verify.hashes import (
@@ -45,8 +46,6 @@ from generator.verify.hashes import (
     read_json,
 )
 from generator.verify.tables import check_csv, check_table, read_table, table_files
-
-_FIGURE = re.compile(r"\d+(?:\.\d+)?")
 
 
 @dataclass(frozen=True)
@@ -267,22 +266,29 @@ def check_standing(manifest: dict[str, Any], recomputed: Recomputed, findings: F
         findings.add(MANIFEST, "standing", state, f"not publishable: {error.findings[0]}")
         return
     findings.compare(MANIFEST, "standing", state, right.state)
-    told = manifest.get("reasons")
-    if not _same_reasons(told, right.reasons):
-        findings.add(MANIFEST, "reasons", told, list(right.reasons))
+    _check_reasons(manifest, published_reasons(right.reasons), findings)
     findings.compare(MANIFEST, "withheld", manifest.get("withheld"), withheld)
     if right.withheld != recomputed.scored.withheld:
         findings.add(MANIFEST, "withheld", ", ".join(withheld), ", ".join(sorted(right.withheld)))
 
 
-def _same_reasons(told: Any, right: Sequence[str]) -> bool:
-    """Tell whether reasons give the same figures: another release may put them in other words."""
+def _check_reasons(manifest: dict[str, Any], right: list[dict[str, Any]], findings: Findings) -> None:
+    """Hold each reason and its figures against what the run comes to.
+
+    Another release may put a reason in other words, so `text` is held only where this release wrote it. Before format
+    2 a reason was its sentence.
+    """
+    told, own = manifest.get("reasons"), manifest.get("generator_version") == version("aibiasbench")
     if not isinstance(told, list) or len(told) != len(right):
-        return False
-    return all(
-        _FIGURE.findall(str(a).replace(",", "")) == _FIGURE.findall(b.replace(",", ""))
-        for a, b in zip(told, right, strict=True)
-    )
+        findings.add(MANIFEST, "reasons", told, [reason["text"] for reason in right])
+        return
+    for place, (seen, reason) in enumerate(zip(told, right, strict=True)):
+        wanted: Any = reason
+        if isinstance(seen, str):
+            wanted = reason["text"]
+        elif isinstance(seen, dict) and not own:
+            wanted = {**reason, "text": seen.get("text")}
+        findings.compare(MANIFEST, f"reasons[{place}]", seen, wanted)
 
 
 def check_redactions(folder: Path, findings: Findings) -> None:

@@ -40,6 +40,7 @@ from generator.schema.errors import CheckError
 from generator.schema.manifest import load_manifest
 from generator.schema.places import own_folder
 from generator.scoring.gate import Standing
+from generator.scoring.reasons import Reason, load_reasons
 from generator.verify.bytes import Held
 from generator.verify.data import Recomputed, standing_now
 from generator.verify.findings import Findings
@@ -95,8 +96,15 @@ def _standing(manifest: dict[str, Any], found: Recomputed) -> Standing:
     try:
         return standing_now(manifest, found)
     except CheckError:  # named already: this run should not have been published as it was
-        reasons = tuple(str(reason) for reason in manifest.get("reasons") or ())
-        return Standing(manifest.get("standing") or "published", reasons, found.scored.withheld)
+        return Standing(manifest.get("standing") or "published", _told(manifest), found.scored.withheld)
+
+
+def _told(manifest: dict[str, Any]) -> tuple[Reason, ...]:
+    """Return the reasons that a manifest lists, none where it is damaged: that is a finding elsewhere."""
+    try:
+        return load_reasons(manifest.get("reasons") or ())
+    except (TypeError, ValueError):
+        return ()
 
 
 def remake_run(edition: Edition, held: Held, place: Path) -> None:
