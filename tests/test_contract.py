@@ -1,0 +1,169 @@
+"""The documents of docs/contract say what the code does: columns, codes, commands; every example is loaded."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from generator.edition.edition import read_site
+from generator.publishing.provenance import PUBLICATION, read_publication
+from generator.runs.reader import read_audit
+from generator.runs.redactions import read_redactions
+from generator.schema import bank as bank_module
+from generator.schema.audit_draw import DEFAULT_SIZE, FLOOR, LEAST_SIZE
+from generator.schema.errors import CapError, CheckError, InputError
+from generator.schema.tables import METRICS
+from generator.schema.verdict import OUTCOMES, STATUSES, UNWRAPPED, VOTE_ERRORS, score_bin
+from harness.plan.run_toml import load_plan
+from harness.terminal.report import INTERRUPTED
+from tests.contract_blocks import BLOCKS, DOCS, FORMULAS, MARKED, rendered
+
+FENCE = re.compile(r"^```(?P<info>[^\n]+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+LISTED = re.compile(r"`([^`]+)`")
+
+
+def document(name: str) -> str:
+    """A document of the contract."""
+    return (DOCS / f"{name}.md").read_text("utf-8")
+
+
+def section(name: str, heading: str) -> str:
+    """What stands below a heading, up to the next one of its level or above."""
+    found = re.search(rf"^(#+) {re.escape(heading)}\n(.*?)(?=^#{{1,2}} |\Z)", document(name), re.MULTILINE | re.DOTALL)
+    assert found is not None, f"{name}.md has no heading {heading!r}"
+    return found[2]
+
+
+def example(name: str, info: str) -> str:
+    """The one fenced example of a document whose language line is `info`."""
+    found = [m["text"] for m in FENCE.finditer(document(name)) if m["info"] == info]
+    assert len(found) == 1, f"{name}.md has {len(found)} examples {info!r}"
+    return found[0]
+
+
+def rows(text: str, number: int = 0) -> list[list[str]]:
+    """The cells of a Markdown table, its heads left out: the first table of a text, or a later one."""
+    tables = re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE)
+    lines = tables[number].splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split(" |")] for line in lines]
+
+
+def first_cells(text: str, number: int = 0) -> list[str]:
+    """The names in the first column of a Markdown table."""
+    return [name for row in rows(text, number) for name in LISTED.findall(row[0])]
+
+
+class TestBlocksFromCode:
+    @pytest.mark.parametrize("name", sorted(p.stem for p in DOCS.glob("*.md")))
+    def test_the_document_says_what_the_code_does(self, name):
+        text = document(name)
+        assert text == rendered(text), "to write it anew: python -m tests.contract_blocks"
+
+    def test_each_block_stands_in_one_document(self):
+        found = [m["name"] for path in sorted(DOCS.glob("*.md")) for m in MARKED.finditer(path.read_text("utf-8"))]
+        assert sorted(found) == sorted(BLOCKS)
+
+    def test_each_metric_has_the_home_of_its_formula(self):
+        assert FORMULAS.keys() == set(METRICS)
+
+    def test_a_block_that_differs_is_written_anew(self):
+        name = "flags"
+        text = f"before\n<!-- from code: {name} -->\nold words\n<!-- end -->\nafter\n"
+        assert rendered(text) == f"before\n<!-- from code: {name} -->\n{BLOCKS[name]()}\n<!-- end -->\nafter\n"
+
+    def test_an_unknown_block_is_an_error(self):
+        with pytest.raises(KeyError, match="no such"):
+            rendered("<!-- from code: no such -->\n<!-- end -->\n")
+
+
+class TestReceipts:
+    def test_outcomes(self):
+        assert tuple(first_cells(section("receipts", "Outcome"))) == OUTCOMES
+
+    def test_error_codes(self):
+        assert tuple(first_cells(section("receipts", "Error codes"))) == VOTE_ERRORS
+
+    def test_what_is_unwrapped(self):
+        assert tuple(first_cells(section("receipts", "Votes"), 1)) == UNWRAPPED
+
+    def test_statuses(self):
+        assert tuple(first_cells(section("verdicts", "Value and status"))) == STATUSES
+
+    def test_bins(self):
+        told = rows(section("verdicts", "Bins of a score"))
+        starts = [(int(row[0].split()[0]), row[1].strip("`")) for row in told]
+        assert [score_bin(start) for start, _ in starts] == [name for _, name in starts]
+        assert tuple(name for _, name in starts) == bank_module.BINS
+        assert score_bin(100) == starts[-1][1]
+
+
+class TestExamples:
+    def test_each_key_of_the_manifest_is_listed(self):
+        data = json.loads(example("run-folder", "json manifest"))
+        text = section("run-folder", "manifest.json")
+        assert first_cells("\n".join(line.split(" |")[0] + " |" for line in text.splitlines()), 0) == list(data)
+
+    def test_article(self):
+        told = example("bank", "regex article").splitlines()
+        assert told == [p.pattern.removeprefix("(?i)") for p in (bank_module._AN, bank_module._A)]
+
+    def test_audit_csv(self, tmp_path):
+        (tmp_path / "audit.csv").write_text(example("run-folder", "csv audit"), "utf-8")
+        assert read_audit(tmp_path / "audit.csv") == (("0f3a5c7e9b1d2f40", "SUPPORT"), ("1a2b3c4d5e6f7081", "72"))
+
+    def test_run_toml(self):
+        data = tomllib.loads(example("stages", "toml run.toml"))
+        plan = load_plan(data, run_id="2026-12", where="stages.md")
+        assert plan.panel("vendor-b/model-1").tiebreak == "vendor-c/judge"
+
+    def test_site_toml(self, tmp_path):
+        (tmp_path / "site.toml").write_text(example("publication", "toml site.toml"), "utf-8")
+        assert read_site(tmp_path / "site.toml").data_licence.name == "CC BY 4.0"
+
+    def test_redactions_toml(self, tmp_path):
+        (tmp_path / "redactions.toml").write_text(example("publication", "toml redactions.toml"), "utf-8")
+        assert [r.evidence for r in read_redactions(tmp_path / "redactions.toml").items] == [True]
+
+    def test_publication_json(self, tmp_path):
+        (tmp_path / PUBLICATION).write_text(example("publication", "json publication.json"), "utf-8")
+        found = read_publication(tmp_path)
+        assert found is not None
+        told = first_cells(section("publication", "publication.json"))
+        assert told == list(found.root.model_dump())
+
+    def test_every_json_example_is_json(self):
+        for path in sorted(DOCS.glob("*.md")):
+            for m in FENCE.finditer(path.read_text("utf-8")):
+                if m["info"].split()[0] == "json":
+                    parts = m["text"].splitlines() if m["info"] == "json" else [m["text"]]
+                    assert all(json.loads(part) is not None for part in parts), f"{path.name}: {m['text']}"
+
+
+class TestNumbers:
+    def test_exit_codes(self):
+        told = [int(row[0]) for row in rows(section("stages", "Exit codes"))]
+        assert told == [0, CheckError.exit_code, InputError.exit_code, CapError.exit_code, INTERRUPTED]
+
+    def test_audit_draw(self):
+        text = section("stages", "The audit draw")
+        assert f"({DEFAULT_SIZE} by default), {LEAST_SIZE}, and the sum over strata of min({FLOOR}," in text
+
+    def test_the_csv_of_the_example_has_its_header(self):
+        header = next(csv.reader(io.StringIO(example("run-folder", "csv audit"))))
+        assert header == ["receipt_id", "label"]
+
+
+def test_a_section_that_is_absent_fails():
+    with pytest.raises(AssertionError, match="no heading 'Nothing'"):
+        section("receipts", "Nothing")
+
+
+def test_documents_are_listed_on_the_first_page():
+    named = set(re.findall(r"\(([a-z-]+)\.md\)", document("README")))
+    assert named == {p.stem for p in Path(DOCS).glob("*.md")} - {"README"}
