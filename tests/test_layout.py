@@ -41,8 +41,8 @@ ROOMS = {
         "verify", "commands",
     ),
     "harness": (
-        "bank", "plan", "calls", "cache", "money", "engine", "masking", "eval", "judging", "simulated", "audit",
-        "stages", "terminal", "commands",
+        "bank", "plan", "calls", "cache", "money", "engine", "batches", "masking", "eval", "judging", "simulated",
+        "audit", "stages", "terminal", "commands",
     ),
 }  # fmt: skip
 

@@ -35,7 +35,7 @@ class HttpEndpoint:
         self.concurrency = limits.concurrency
         self._name, self._limits, self._clock = name, limits, clock
         self._callees = {callee.model: callee for callee in callees}
-        self._headers = {**limits.headers, **_authorization(name, limits, environment)}
+        self._headers = request_headers(name, limits, environment)
         self._url = limits.base_url.rstrip("/") + "/chat/completions"
         self._client: httpx.AsyncClient | None = None
 
@@ -53,11 +53,7 @@ class HttpEndpoint:
         except (httpx.RequestError, TimeoutError) as error:
             reason = f"the connection broke: {_words(error)}"
             raise CallError("transport", reason, retryable=True, billed="unknown") from None
-        if response.status_code == httpx.codes.OK:
-            return read_reply(body, asked)
-        if filtered_status(response.status_code, body):
-            return Answer("", "filtered", "content_filter", f"{request.api_model}@{self._name}", 0, 0)
-        raise status_error(response.status_code, body, asked, retry_after(response.headers, self._clock()))
+        return answer_of(response.status_code, body, asked, retry_after(response.headers, self._clock()))
 
     async def _post(self, payload: dict[str, Any]) -> tuple[httpx.Response, bytes]:
         """Send and read the reply, up to the endpoint's size limit."""
@@ -72,13 +68,7 @@ class HttpEndpoint:
 
     def _open(self) -> httpx.AsyncClient:
         if self._client is None:
-            limits = self._limits
-            self._client = httpx.AsyncClient(
-                headers=self._headers,
-                timeout=httpx.Timeout(limits.read_timeout, connect=limits.connect_timeout, pool=None),
-                limits=httpx.Limits(max_connections=limits.concurrency),
-                trust_env=urlsplit(limits.base_url).hostname not in _LOOPBACK,
-            )
+            self._client = open_client(self._limits, self._headers)
         return self._client
 
     async def close(self) -> None:
@@ -86,6 +76,33 @@ class HttpEndpoint:
         if self._client is not None:
             await self._client.aclose()
             self._client = None
+
+
+def answer_of(status: int, body: bytes, asked: Addressee, wait: float | None = None) -> Answer:
+    """Return the answer in a reply of any status; raises CallError or EndpointError where there is none.
+
+    `wait` is the seconds that the endpoint asked for. A batch endpoint's results are read by this function, too.
+    """
+    if status == httpx.codes.OK:
+        return read_reply(body, asked)
+    if filtered_status(status, body):
+        return Answer("", "filtered", "content_filter", f"{asked.api_model}@{asked.endpoint}", 0, 0)
+    raise status_error(status, body, asked, wait)
+
+
+def open_client(limits: EndpointPlan, headers: Mapping[str, str]) -> httpx.AsyncClient:
+    """Return a client with an endpoint's bounds; proxies are for other machines, never for this one."""
+    return httpx.AsyncClient(
+        headers=headers,
+        timeout=httpx.Timeout(limits.read_timeout, connect=limits.connect_timeout, pool=None),
+        limits=httpx.Limits(max_connections=limits.concurrency),
+        trust_env=urlsplit(limits.base_url).hostname not in _LOOPBACK,
+    )
+
+
+def request_headers(name: str, limits: EndpointPlan, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers of every call to an endpoint; raises InputError when its key is missing or cannot be sent."""
+    return {**limits.headers, **_authorization(name, limits, environment)}
 
 
 def _authorization(name: str, limits: EndpointPlan, environment: Mapping[str, str]) -> dict[str, str]:

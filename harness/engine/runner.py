@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from generator.schema.errors import ToolError
 from harness.cache.answers import Cache
 from harness.calls.call import BatchEndpoint, Call, Endpoint
+from harness.engine.desk import Desk, OwnLane
 from harness.engine.in_process import BatchLane
 from harness.engine.network import NetworkLane
 from harness.engine.outcome import Outcome, Watch
@@ -33,7 +34,7 @@ from harness.plan.records import Callee, RunPlan
 GRACE = 0.5  # seconds that calls in flight get, after Ctrl-C, to come home
 _LOOKUP = 2_000
 
-Endpoints = Mapping[str, Endpoint | BatchEndpoint]
+Endpoints = Mapping[str, Endpoint | BatchEndpoint | OwnLane]
 
 
 class Engine:
@@ -105,6 +106,9 @@ class Engine:
         self, name: str, queue: deque[Call], *, writer: Writer, outcome: Outcome, tell: Callable[[], None]
     ) -> list[asyncio.Task[None]]:
         endpoint = self._endpoints[name]
+        if isinstance(endpoint, OwnLane):
+            desk = Desk(self._callee, writer.books, outcome, tell)
+            return [asyncio.create_task(endpoint.work(queue, desk))]
         if isinstance(endpoint, BatchEndpoint):
             batches = BatchLane(endpoint, callee=self._callee, books=writer.books, outcome=outcome, tell=tell)
             return [asyncio.create_task(batches.work(queue))]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from harness.cache.answers import Cache, Entry
@@ -54,6 +55,20 @@ class Books:
                 self._accounts[entry] = account_of(call)
                 self._in_flight.update((RUN_ACCOUNT, self._accounts[entry]))
         return made
+
+    def adopt(self, accounts: Mapping[int, str]) -> None:
+        """Take over reservations of an earlier process, each with its account, to settle them here."""
+        for entry, account in accounts.items():
+            self._accounts[entry] = account
+            self._in_flight.update((RUN_ACCOUNT, account))
+
+    def unsettled(self, entries: Iterable[int]) -> set[int]:
+        """Return those reservations whose cost is not booked yet."""
+        return self._ledger.unsettled(entries)
+
+    def answered(self, key: str) -> bool:
+        """Tell whether the cache holds an answer under a key."""
+        return bool(self._cache.lookup([key]))
 
     def ticket(self, entry: int) -> str:
         """Return the name of a reservation as the cache keeps it."""

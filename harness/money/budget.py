@@ -214,14 +214,24 @@ class Ledger(Database):
             found.update(row[0] for row in self._db.execute(query, chunk))
         return found
 
-    def recover(self, cache: Cache, local: frozenset[str] = frozenset()) -> int:
+    def unsettled(self, entries: Iterable[int]) -> set[int]:
+        """Return those entries that are open or lost: their true cost is not booked."""
+        query = "SELECT state FROM entries WHERE id = ?"
+        states = {entry: self._db.execute(query, (entry,)).fetchone() for entry in entries}
+        return {entry for entry, row in states.items() if row is not None and row[0] in ("open", "lost")}
+
+    def recover(
+        self, cache: Cache, local: frozenset[str] = frozenset(), elsewhere: frozenset[int] = frozenset()
+    ) -> int:
         """Take up what a crash left open in this stage; returns how many entries are lost.
 
         An entry whose answer reached the cache is settled at its cost. One of a model in `local` (answered inside this
-        process, so nobody can bill it) is settled at 0. The others are lost: they count as spent at their worst case.
+        process, so nobody can bill it) is settled at 0. Those in `elsewhere` stay open: a vendor works on them and a
+        later process collects them. The others are lost: they count as spent at their worst case.
         """
         query = "SELECT id, model, key FROM entries WHERE state = 'open' AND stage = ?"
-        left = self._db.execute(query, (self._stage,)).fetchall()
+        found = self._db.execute(query, (self._stage,)).fetchall()
+        left = [row for row in found if row[0] not in elsewhere]
         if not left:
             return 0
         paid = cache.paid([self.ticket(i) for i, _, _ in left], [key for _, _, key in left])

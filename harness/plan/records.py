@@ -57,12 +57,27 @@ class Prices(Frozen):
         return math.ceil(round(million * (PICO / 1e6) + self.request * PICO, 3))
 
 
+class BatchPlan(Frozen):
+    """How an endpoint with `mode = "batch"` takes calls: whose form it speaks, and how long to wait.
+
+    `requests` bounds a batch (the vendor's own limit applies as well), `at_once` the batches that are open together.
+    `poll` is the seconds between looks; after `wait` seconds a stage no longer waits, and a later one may collect.
+    """
+
+    api: Literal["openai", "anthropic"] = "openai"
+    requests: int = Field(default=10_000, ge=1)
+    at_once: int = Field(default=2, ge=1, le=100)
+    poll: Seconds = 60.0
+    wait: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] = 93_600.0
+
+
 class EndpointPlan(Frozen):
     """An OpenAI-compatible endpoint: where it is, what it knows, how long to wait for it.
 
     `params` are the names of the parameters that it knows; no other is sent. `key_env` names the environment variable
     with the key. `total_wait` bounds the seconds that one call may take with all its attempts; `backoff` is the
-    first wait between them, doubled each time.
+    first wait between them, doubled each time. With `mode = "batch"` calls go to the vendor's batch endpoint as `batch`
+    says, at the prices that the vendor asks for batches.
     """
 
     base_url: str
@@ -78,6 +93,8 @@ class EndpointPlan(Frozen):
     max_tokens_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     response_format: Literal["json_schema", "json_object", "none"] = "json_schema"
     headers: dict[str, str] = Field(default_factory=dict)
+    mode: Literal["single", "batch"] = "single"
+    batch: BatchPlan = BatchPlan()
 
 
 class Callee(Frozen):

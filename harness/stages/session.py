@@ -6,6 +6,7 @@ with open_session(folder, stage="judge", bank=bank, cache=path, now=now) as sess
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,10 +14,12 @@ from pathlib import Path
 
 from generator.schema.bank import Bank
 from generator.schema.errors import CheckError
+from harness.batches.connect import batch_lane, open_journal
 from harness.cache.answers import Cache
 from harness.calls.call import BatchEndpoint, Endpoint
 from harness.calls.client import HttpEndpoint
 from harness.engine.cache_choice import path_from
+from harness.engine.desk import OwnLane
 from harness.engine.lock import stage_lock
 from harness.engine.runner import Engine
 from harness.money.budget import Ledger, caps_of
@@ -37,7 +40,7 @@ class Session:
     lost: int
 
 
-def connect(plan: RunPlan, bank: Bank, environment: Mapping[str, str]) -> dict[str, Endpoint | BatchEndpoint]:
+def connect(plan: RunPlan, bank: Bank, environment: Mapping[str, str]) -> dict[str, Endpoint | BatchEndpoint | OwnLane]:
     """Return the endpoints that a plan's models and judges use, by name; raises InputError where a key is missing."""
     used = {callee.endpoint for callee in (*plan.models, *plan.judges.all)}
     if plan.kind == SIMULATED:
@@ -45,11 +48,14 @@ def connect(plan: RunPlan, bank: Bank, environment: Mapping[str, str]) -> dict[s
 
         return {SIMULATED: Simulated(bank, plan.seeds.run)}
     callees = (*plan.models, *plan.judges.all)
-    return {
-        name: HttpEndpoint(name, limits, [c for c in callees if c.endpoint == name], environment)
-        for name, limits in plan.endpoints.items()
-        if name in used
-    }
+    found: dict[str, Endpoint | BatchEndpoint | OwnLane] = {}
+    for name, limits in plan.endpoints.items():
+        own = [c for c in callees if c.endpoint == name]
+        if name in used and limits.mode == "batch":
+            found[name] = batch_lane(name, limits, own, environment, clock=time.time)
+        elif name in used:
+            found[name] = HttpEndpoint(name, limits, own, environment)
+    return found
 
 
 @contextmanager
@@ -68,9 +74,10 @@ def open_session(
         stage_lock(folder, stage),
         Cache(cache, now=now) as answers,
         Ledger(folder, run_id=plan.run_id, stage=stage, caps=caps_of(plan)) as ledger,
+        open_journal(folder, stage, endpoints.values()) as elsewhere,
     ):
         ledger.remember_cache(path_from(folder, cache))
-        lost = ledger.recover(answers, local)
+        lost = ledger.recover(answers, local, elsewhere)
         if faults := ledger.faults():
             raise CheckError(*faults)
         engine = Engine(plan, cache=answers, ledger=ledger, endpoints=endpoints)

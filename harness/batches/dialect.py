@@ -1,0 +1,75 @@
+"""What every vendor's batch endpoint can do, in one form: hand in, ask how it stands, collect, find again."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+
+@dataclass(frozen=True)
+class BatchStanding:
+    """How a batch stands.
+
+    `running`: ask again later. `over`: whatever it brought can be collected, also where it expired or was canceled.
+    `failed`: the vendor took nothing of it. `unknown`: a word that no documentation names. `said` is the vendor's word,
+    with its reasons where it gives any; `files` are what `results` reads.
+    """
+
+    state: Literal["running", "over", "failed", "unknown"]
+    said: str
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class BatchResult:
+    """What became of one request: the HTTP status and body that a single call would have had.
+
+    `status` is None where the vendor did not try it (expired, canceled): nothing is billed, and it may be asked again.
+    """
+
+    custom_id: str
+    status: int | None
+    body: bytes = b""
+
+
+class BatchError(Exception):
+    """A batch endpoint could not be asked.
+
+    `final`: asking again will not help. `sent`: the vendor may have taken the request although no answer came.
+    """
+
+    def __init__(self, reason: str, *, final: bool = False, sent: bool = False) -> None:
+        super().__init__(reason)
+        self.reason, self.final, self.sent = reason, final, sent
+
+
+class Dialect(Protocol):
+    """One vendor's way with batches. Each method may raise BatchError."""
+
+    largest: int  # requests a batch
+    largest_bytes: int  # of a batch's requests
+
+    def request(self, custom_id: str, body: dict[str, Any]) -> bytes:
+        """Return one request as it stands in a batch, from the body of a single chat completion."""
+        ...
+
+    async def submit(self, nonce: str, requests: Sequence[bytes]) -> str:
+        """Hand in a batch; returns the vendor's id."""
+        ...
+
+    async def standing(self, vendor_id: str) -> BatchStanding:
+        """Return how a batch stands."""
+        ...
+
+    def results(self, standing: BatchStanding) -> AsyncIterator[BatchResult]:
+        """Yield what became of the requests, in any order."""
+        ...
+
+    async def find(self, nonce: str) -> str | None:
+        """Return the id of a batch that was handed in under a nonce, or None where the vendor cannot tell."""
+        ...
+
+    async def close(self) -> None:
+        """Give connections back."""
+        ...

@@ -1,0 +1,126 @@
+"""HTTP for batch endpoints: small JSON calls, uploads, and result files of any size, all bounded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import httpx
+
+from harness.batches.dialect import BatchError
+
+_SHOWN = 200
+
+
+class BatchClient:
+    """Calls below one base URL. Raises BatchError for whatever goes wrong."""
+
+    def __init__(self, base_url: str, client: httpx.AsyncClient, *, largest_reply: int, largest_line: int) -> None:
+        self._base, self._client = base_url.rstrip("/"), client
+        self._largest_reply, self._largest_line = largest_reply, largest_line
+
+    def url(self, path: str) -> str:
+        """Return the address of a path below the base URL; an address stays what it is when it lies below it, too."""
+        if not path.startswith(("http://", "https://")):
+            return f"{self._base}{path}"
+        own, other = httpx.URL(self._base), httpx.URL(path)
+        if (own.scheme, own.host, own.port) != (other.scheme, other.host, other.port):
+            # The key goes with every call, so it goes to no host but the one that it was given for.
+            raise BatchError(f"the results are said to lie at another host ({other.host}); not asked", final=True)
+        return path
+
+    async def json(self, method: str, path: str, **options: Any) -> dict[str, Any]:
+        """Make a call and return its JSON object."""
+        body = bytearray()
+        async for chunk in self._stream(method, path, **options):
+            body += chunk
+            if len(body) > self._largest_reply:
+                raise BatchError(f"a reply of more than {self._largest_reply:,} bytes", final=True, sent=True)
+        try:
+            data = json.loads(body)
+        except (ValueError, RecursionError):
+            raise BatchError("a reply that is not JSON", sent=True) from None
+        if not isinstance(data, dict):
+            raise BatchError("a reply that is no JSON object", sent=True)
+        return data
+
+    async def lines(self, path: str) -> AsyncIterator[dict[str, Any]]:
+        """Yield the JSON objects of a file of lines. A line that is none is passed over: its request counts as absent.
+
+        Lines end at a line feed and nowhere else: JSON strings may hold U+2028, which other splitters take for an end.
+        """
+        rest = b""
+        async for chunk in self._stream("GET", path):
+            *whole, rest = (rest + chunk).split(b"\n")
+            if len(rest) > self._largest_line:
+                raise BatchError(f"a line of more than {self._largest_line:,} bytes", final=True)
+            for line in whole:
+                if (found := _object(line)) is not None:
+                    yield found
+        if (found := _object(rest)) is not None:
+            yield found
+
+    async def _stream(self, method: str, path: str, **options: Any) -> AsyncIterator[bytes]:
+        try:
+            async with self._client.stream(method, self.url(path), **options) as response:
+                if response.status_code >= httpx.codes.BAD_REQUEST:
+                    raise await _status_error(response)
+                async for chunk in response.aiter_bytes(65_536):
+                    yield chunk
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise BatchError(f"no connection: {_words(str(error))}") from None
+        except httpx.HTTPError as error:
+            raise BatchError(f"the connection broke: {_words(str(error)) or type(error).__name__}", sent=True) from None
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+
+async def _status_error(response: httpx.Response) -> BatchError:
+    head = b""
+    async for chunk in response.aiter_bytes():
+        head += chunk
+        if len(head) > 4_000:
+            break
+    status = response.status_code
+    final = status not in (408, 409, 425, 429) and status < httpx.codes.INTERNAL_SERVER_ERROR
+    words = _words(_message(head))
+    return BatchError(f"HTTP status {status}{': ' + words if words else ''}", final=final, sent=not final)
+
+
+def _message(head: bytes) -> str:
+    """Return an error's own message where there is one, else the start of the reply."""
+    found = _object(head)
+    error = found.get("error") if found else None
+    message = error.get("message") if isinstance(error, Mapping) else error
+    return message if isinstance(message, str) else head.decode(errors="replace")
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _words(text: str) -> str:
+    """Return a vendor's words on one line, printable and short."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:_SHOWN]
+
+
+def field(reply: Mapping[str, Any], name: str) -> str:
+    """Return a text that a reply must have; raises BatchError without it."""
+    value = reply.get(name)
+    if not isinstance(value, str) or not value:
+        raise BatchError(f"a reply without {name}", sent=True)
+    return value
+
+
+def segment(name: str) -> str:
+    """Return an id as one segment of a path; raises BatchError for what could lead elsewhere."""
+    if not name.isascii() or not all(c.isalnum() or c in "-_." for c in name) or name in (".", ".."):
+        raise BatchError("an id that can be no part of an address", final=True)
+    return name

@@ -1,0 +1,364 @@
+"""Calls that go to a vendor in batches: reserved, written down, handed in, waited for, collected, booked.
+
+The order of writing is that of single calls, with one step more: reserve in the ledger, write the batch into the
+journal, hand it in, keep its id; later store answers, settle reservations, end the journal's requests. A crash at any
+point leaves either a batch that the next process finds and collects, or reservations that count as spent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import secrets
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
+
+from harness.batches.dialect import BatchError, BatchResult, BatchStanding, Dialect
+from harness.batches.journal import BatchItem, Journal, Submitted
+from harness.cache.answers import Entry
+from harness.calls.call import Answer, Call, CallError, EndpointError, Request
+from harness.engine.desk import Desk
+from harness.engine.network import cost_of, final_answer
+from harness.engine.writer import Records
+from harness.money.budget import account_of, worst_case
+from harness.plan.records import BatchPlan
+
+_T = TypeVar("_T")
+LOOK_UP = 0.1  # seconds between looks at whether the stage was stopped
+MISSES = 10  # calls to the vendor's batch endpoint that fail one after another before the lane gives up
+_COMMIT = 500  # results booked at once
+
+# Reads one result as a single call's reply would be read; raises CallError or EndpointError.
+Reader = Callable[[BatchResult, Request], Answer]
+Body = Callable[[Request], dict[str, Any]]
+
+
+@dataclass
+class PendingCall:
+    """A call on its way: attempts made, unusable answers among them, and what those cost in picodollars."""
+
+    call: Call
+    attempts: int = 0
+    tries: int = 0
+    spent: int = 0
+
+    @property
+    def request(self) -> Request:
+        """The request as it is asked now."""
+        return replace(self.call.request, try_=self.tries) if self.tries else self.call.request
+
+
+@dataclass
+class InFlight:
+    """A batch that the vendor works on; `asked` by custom_id holds those of its calls that this stage wants."""
+
+    batch: Submitted
+    vendor_id: str
+    asked: dict[str, PendingCall]
+
+
+class VendorLane:
+    """The queue of one endpoint that takes batches."""
+
+    journal: Journal  # of the run, open as long as the lane works (`harness.batches.connect.open_journal`)
+
+    def __init__(
+        self, name: str, dialect: Dialect, plan: BatchPlan,
+        *, attempts: int, body: Body, read: Reader, clock: Callable[[], float],
+    ) -> None:  # fmt: skip
+        self.name, self._dialect, self._plan = name, dialect, plan
+        self._attempts, self._body, self._read, self._clock = attempts, body, read, clock
+        self._waiting: deque[PendingCall] = deque()
+        self._flying: list[InFlight] = []
+
+    async def work(self, queue: deque[Call], desk: Desk) -> None:
+        """Empty the queue: first collect what earlier processes handed in, then hand in the rest."""
+        calls = {call.key: call for call in queue}
+        queue.clear()
+        try:
+            await self._resume(calls, desk)
+            self._waiting.extend(PendingCall(call) for call in calls.values())
+            while not desk.outcome.halted and (self._waiting or self._flying):
+                await self._hand_in(desk)
+                if self._flying:
+                    await self._collect(desk)
+        except _GivenUpError as error:
+            desk.outcome.stop(f"endpoint {self.name}: {error}")
+        self._part(desk)
+
+    async def close(self) -> None:
+        """Close the connections. The journal is closed by whoever opened it."""
+        await self._dialect.close()
+
+    def _part(self, desk: Desk) -> None:
+        """Put aside what has no end yet, and say where it is."""
+        for asked in self._waiting:
+            desk.outcome.leave(asked.call)
+        for flight in self._flying:
+            for asked in flight.asked.values():
+                desk.outcome.leave(asked.call)
+        if self._flying:
+            calls = sum(len(f.asked) for f in self._flying)
+            names = ", ".join(f.vendor_id for f in self._flying)
+            desk.outcome.tally.warnings.append(
+                f"endpoint {self.name}: {calls:,} calls are in batches that the vendor still works on ({names});"
+                " the same command collects them later, and asks none of them twice"
+            )
+
+    async def _resume(self, calls: dict[str, Call], desk: Desk) -> None:
+        """Take up batches of earlier processes; their calls leave `calls`."""
+        for batch in self.journal.waiting(self.name):
+            wanted = {i.custom_id: i for i in batch.items if i.key in calls or desk.books.answered(i.key)}
+            if not wanted:
+                continue  # of models or concepts that this command leaves out
+            vendor_id = batch.vendor_id or await self._find(batch, desk)
+            if vendor_id is None:
+                self._lost(batch, desk)
+                continue
+            asked = {}
+            for item in wanted.values():
+                if call := calls.pop(item.key, None):
+                    asked[item.custom_id] = PendingCall(call, item.attempts, item.tries, item.spent)
+            desk.books.adopt({i.entry: i.account for i in wanted.values()})
+            self._flying.append(InFlight(replace(batch, items=tuple(wanted.values())), vendor_id, asked))
+
+    async def _find(self, batch: Submitted, desk: Desk) -> str | None:
+        """Look for a batch whose id never reached the journal."""
+        found = await self._persist(partial(self._dialect.find, batch.nonce), desk)
+        if found is not None:
+            self.journal.submitted(batch.number, found)
+        return found
+
+    def _lost(self, batch: Submitted, desk: Desk) -> None:
+        """Give up a batch that may have been handed in and cannot be found: its reservations count as spent."""
+        desk.books.adopt({i.entry: i.account for i in batch.items})
+        desk.books.write(Records(costs=dict.fromkeys(desk.books.unsettled(i.entry for i in batch.items))))
+        self.journal.ended(batch.number, [i.custom_id for i in batch.items])
+        desk.outcome.tally.warnings.append(
+            f"endpoint {self.name}: the connection broke as a batch of {len(batch.items):,} calls was handed in, and"
+            " the vendor does not list it; its calls are asked again, and its reservations count as spent until"
+            " --settle: compare with the vendor's list of batches"
+        )
+
+    async def _hand_in(self, desk: Desk) -> None:
+        """Hand in batches while there are calls, money and room for them."""
+        while self._waiting and len(self._flying) < self._plan.at_once and not desk.outcome.halted:
+            granted = self._reserve(desk)
+            if granted:
+                await self._submit(granted, desk)
+            elif not self._waiting or self._flying:
+                return
+
+    def _reserve(self, desk: Desk) -> list[tuple[PendingCall, int, int]]:
+        """Take a batch's worth of calls from the queue and reserve for each; returns (call, amount, entry)."""
+        wanted: list[tuple[PendingCall, int]] = []
+        size = 0
+        while self._waiting and len(wanted) < min(self._plan.requests, self._dialect.largest):
+            asked = self._waiting[0]
+            if desk.outcome.closed(asked.call):
+                desk.outcome.leave(self._waiting.popleft().call)
+                continue
+            size += len(self._dialect.request("x" * 64, self._body(asked.request))) + 1
+            if wanted and size > self._dialect.largest_bytes:
+                break
+            callee = desk.callee(asked.call)
+            wanted.append((self._waiting.popleft(), worst_case(asked.request, callee.prices)))
+        made = desk.books.reserve([(asked.call, amount) for asked, amount in wanted])
+        granted = []
+        for (asked, amount), entry in zip(wanted, made, strict=True):
+            if isinstance(entry, int):
+                granted.append((asked, amount, entry))
+            elif self._flying or any(e for e in made if isinstance(e, int)):
+                self._waiting.append(asked)  # what is in flight may settle for less: ask again then
+            else:
+                desk.outcome.leave(asked.call, entry.account)
+        return granted
+
+    async def _submit(self, granted: Sequence[tuple[PendingCall, int, int]], desk: Desk) -> None:
+        nonce = secrets.token_hex(8)
+        items = [
+            BatchItem(f"{nonce}-{n}", a.call.key, entry, amount, account_of(a.call), a.attempts, a.tries, a.spent)
+            for n, (a, amount, entry) in enumerate(granted)
+        ]
+        asked = {item.custom_id: a for item, (a, _, _) in zip(items, granted, strict=True)}
+        number = self.journal.begin(self.name, nonce, items, now=int(self._clock()))
+        batch = Submitted(number, nonce, None, int(self._clock()), tuple(items))
+        requests = [self._dialect.request(i, self._body(a.request)) for i, a in asked.items()]
+        try:
+            vendor_id = await self._handed_in(nonce, requests, desk)
+        except _GivenUpError as error:
+            self._withdraw(batch, asked, desk, billed=error.sent)
+            raise
+        self.journal.submitted(number, vendor_id)
+        desk.outcome.tally.attempts += len(items)
+        self._flying.append(InFlight(batch, vendor_id, asked))
+        desk.tell()
+
+    async def _handed_in(self, nonce: str, requests: Sequence[bytes], desk: Desk) -> str:
+        """Hand a batch in. Where no answer came, look for it before it is handed in once more."""
+
+        async def attempt() -> str:
+            if sent and (found := await self._dialect.find(nonce)):
+                return found
+            try:
+                return await self._dialect.submit(nonce, requests)
+            except BatchError as error:
+                sent.extend([True] * error.sent)
+                raise
+
+        sent: list[bool] = []
+        try:
+            return await self._persist(attempt, desk)
+        except _GivenUpError as error:
+            raise _GivenUpError(str(error), sent=bool(sent)) from None
+
+    def _withdraw(self, batch: Submitted, asked: dict[str, PendingCall], desk: Desk, *, billed: bool) -> None:
+        """Take back a batch that did not come in; one that may have stays in the journal, to be found next time."""
+        for each in asked.values():
+            desk.outcome.leave(each.call)
+        if not billed:
+            desk.books.write(Records(costs=dict.fromkeys((i.entry for i in batch.items), 0)))
+            self.journal.ended(batch.number, [i.custom_id for i in batch.items])
+
+    async def _collect(self, desk: Desk) -> None:
+        """Wait, then look at each batch and book what has ended."""
+        await self._pause(self._plan.poll, desk)
+        for flight in list(self._flying):
+            if desk.outcome.halted:
+                return
+            standing = await self._persist(partial(self._dialect.standing, flight.vendor_id), desk)
+            if standing.state in ("over", "failed"):
+                await self._book(flight, standing, desk)
+            else:
+                self._overdue(flight, standing)
+        desk.tell()
+
+    def _overdue(self, flight: InFlight, standing: BatchStanding) -> None:
+        age = int(self._clock()) - flight.batch.created
+        if age > self._plan.wait:
+            raise _GivenUpError(
+                f"batch {flight.vendor_id} is still {standing.said!r} after {age // 3600:,} hours; run the same command"
+                " later to collect it, or cancel it at the vendor and run again: what it did not answer is asked anew"
+            )
+
+    async def _book(self, flight: InFlight, standing: BatchStanding, desk: Desk) -> None:
+        """Book what a batch brought, and put what it did not answer back into the queue."""
+        items = {item.custom_id: item for item in flight.batch.items}
+        seen: set[str] = set()
+        chunk: list[tuple[BatchItem, BatchResult]] = []
+        async for result in self._results(standing, desk):
+            if result.custom_id in items and result.custom_id not in seen:
+                seen.add(result.custom_id)
+                chunk.append((items[result.custom_id], result))
+            if len(chunk) >= _COMMIT:
+                self._commit(flight, chunk, desk)
+                chunk = []
+        absent = [(item, BatchResult(i, None)) for i, item in items.items() if i not in seen]
+        failed = standing.state == "failed"
+        self._commit(flight, [*chunk, *absent], desk, keep=failed)
+        self._flying.remove(flight)
+        if failed:
+            raise _GivenUpError(f"batch {flight.vendor_id} was refused whole, at no cost: {standing.said}")
+
+    async def _results(self, standing: BatchStanding, desk: Desk) -> AsyncIterator[BatchResult]:
+        """Yield all results; when the connection breaks, begin again: whatever came before comes once more."""
+        for attempt in itertools.count(1):
+            try:
+                async for result in self._dialect.results(standing):
+                    yield result
+            except BatchError as error:
+                await self._missed(error, desk, attempt)
+            else:
+                return
+
+    def _commit(
+        self, flight: InFlight, ended: Sequence[tuple[BatchItem, BatchResult]], desk: Desk, *, keep: bool = False
+    ) -> None:
+        """Book ends of requests: answers stored, reservations settled, then the journal told.
+
+        With `keep` nothing was tried and the attempt does not count.
+        """
+        records, finished, open_ = Records(), [], desk.books.unsettled(item.entry for item, _ in ended)
+        for item, result in ended:
+            asked = flight.asked.pop(item.custom_id, None)
+            answer, cost, error = self._outcome_of(item, result, asked, desk)
+            if item.entry in open_:
+                records.costs[item.entry] = cost
+            if asked is None:
+                continue
+            if not keep:
+                asked.attempts += 1
+            if answer is not None:
+                asked.tries += 1
+                asked.spent += cost or 0
+                final = final_answer(asked.call, answer, asked.tries, asked.spent)
+                if final is None:
+                    self._waiting.append(asked)
+                    continue
+                ticket = desk.books.ticket(item.entry)
+                model = asked.call.request.model
+                records.answers.append(Entry(item.key, asked.call.role, model, final, ticket, cost or 0))
+                finished.append((item.key, final))
+            elif error is not None and (not error.retryable or asked.attempts >= self._attempts):
+                records.failures[item.key] = error.code
+                desk.outcome.fail(item.key, error.code, error.reason)
+            else:
+                self._waiting.append(asked)
+        others = desk.books.write(records)
+        self.journal.ended(flight.batch.number, [item.custom_id for item, _ in ended])
+        for key, final in finished:
+            desk.outcome.finish(key, others.get(key, final))
+
+    def _outcome_of(
+        self, item: BatchItem, result: BatchResult, asked: PendingCall | None, desk: Desk
+    ) -> tuple[Answer | None, int | None, CallError | None]:
+        """Return the answer, its cost in picodollars (None: unknown, so the worst case), and the error without one."""
+        if result.status is None:
+            return None, 0, CallError("provider_error", "its batch ended before it was tried", retryable=True)
+        if asked is None:
+            return None, None, None  # answered meanwhile by another run; what this one cost is not known
+        try:
+            answer = self._read(result, asked.request)
+        except CallError as error:
+            cost = {"none": 0, "unknown": None}[error.billed] if isinstance(error.billed, str) else error.billed
+            return None, cost, error
+        except EndpointError as error:
+            desk.outcome.stop(f"{asked.call.request.model} at endpoint {self.name}: {error}")
+            return None, 0, CallError("http_status", str(error), retryable=True)
+        cost = cost_of(answer, desk.callee(asked.call), item.amount)
+        if cost > item.amount:
+            desk.outcome.overspent(asked.call, cost, item.amount)
+        return answer, cost, None
+
+    async def _persist(self, ask: Callable[[], Awaitable[_T]], desk: Desk) -> _T:
+        """Ask the vendor until it answers; raises _GivenUpError when that does not help."""
+        for attempt in itertools.count(1):
+            try:
+                found = await ask()
+            except BatchError as error:
+                await self._missed(error, desk, attempt)
+            else:
+                return found
+        raise AssertionError
+
+    async def _missed(self, error: BatchError, desk: Desk, attempt: int) -> None:
+        if error.final or attempt >= MISSES or desk.outcome.halted:
+            raise _GivenUpError(error.reason, sent=error.sent)
+        await self._pause(min(self._plan.poll, 0.5 * 2.0 ** (attempt - 1)), desk)
+
+    async def _pause(self, seconds: float, desk: Desk) -> None:
+        clock = asyncio.get_running_loop().time
+        until = clock() + seconds
+        while (left := until - clock()) > 0 and not desk.outcome.halted:
+            await asyncio.sleep(min(left, LOOK_UP))
+
+
+class _GivenUpError(Exception):
+    """The lane cannot go on; `sent`: what was being handed in may have come in all the same."""
+
+    def __init__(self, reason: str, *, sent: bool = False) -> None:
+        super().__init__(reason)
+        self.sent = sent

@@ -1,0 +1,425 @@
+"""Vendors' batch endpoints: handed in once, collected whatever happens, every dollar booked once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from generator.schema.bank import Bank
+from generator.schema.canonical import sha256_hex
+from generator.schema.errors import InputError
+from harness.batches import lane as lanes
+from harness.batches.connect import batch_lane, open_journal
+from harness.batches.journal import Journal
+from harness.cache.answers import Cache
+from harness.calls.call import Call, Message, Request
+from harness.engine.outcome import Outcome, StageCounts
+from harness.engine.runner import Engine
+from harness.eval.questions import blank
+from harness.money.budget import Book, Ledger, caps_of, worst_case
+from harness.plan.records import Prices
+from tests.batch_server import BatchServer, Faults
+from tests.factories import make_bank
+from tests.plans import PARAMS, PRICES, live_data, make_plan
+from tests.scripted_server import chat
+
+API = ("openai", "anthropic")
+COST = 20 * 10**6 + 5 * 10**7  # what the server's usage comes to, picodollars
+CLOCK = 1_000_000.0
+
+
+@pytest.fixture(scope="module")
+def bank() -> Bank:
+    return make_bank(("age",), quota={"stance": 1})
+
+
+@pytest.fixture(params=API)
+def api(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(autouse=True)
+def _short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lanes, "LOOK_UP", 0.002)
+
+
+def calls(number: int, first: int = 0) -> list[Call]:
+    return [
+        Call(sha256_hex(f"alpha/one|{i}"), "subject", "local", request(i), blank) for i in range(first, first + number)
+    ]
+
+
+def request(number: int) -> Request:
+    messages = (Message("system", "Be brief."), Message("user", f"{number:02}"))
+    return Request("alpha/one", "one", messages, PARAMS, 0)
+
+
+class Run:
+    """A run folder whose one endpoint takes batches; each call of it is a process of its own, as far as files go."""
+
+    def __init__(self, folder: Path, bank: Bank, url: str, api: str, **changes: Any) -> None:
+        data = live_data(bank, url)
+        batch = {"api": api, "poll": 0.01, **changes.pop("batch", {})}
+        data["endpoints"]["local"] |= {"mode": "batch", "batch": batch, "key_env": "KEY", **changes.pop("local", {})}
+        data |= changes
+        self.folder, self.plan, self.clock = folder, make_plan(data), CLOCK
+
+    def __call__(self, wanted: Sequence[Call], watch: Callable[[StageCounts], None] | None = None) -> Outcome:
+        limits = self.plan.endpoints["local"]
+        lane = batch_lane("local", limits, self.plan.models, {"KEY": "k-1"}, clock=lambda: self.clock)
+        with (
+            Cache(self.folder / "c.sqlite", now=1) as cache,
+            self.ledger() as ledger,
+            open_journal(self.folder, "eval", [lane]) as elsewhere,
+        ):
+            ledger.recover(cache, frozenset(), elsewhere)
+            outcome = Engine(self.plan, cache=cache, ledger=ledger, endpoints={"local": lane}).run(wanted, watch=watch)
+            assert ledger.faults() == []
+            return outcome
+
+    def ledger(self) -> Ledger:
+        return Ledger(self.folder, run_id="test-run", stage="eval", caps=caps_of(self.plan))
+
+    def book(self) -> Book:
+        with self.ledger() as ledger:
+            return ledger.book("subject")
+
+    def waiting(self) -> int:
+        with Journal(self.folder, stage="eval") as journal:
+            return sum(len(b.items) for b in journal.waiting("local"))
+
+
+def content(body: dict[str, Any]) -> str:
+    return str(body["messages"][-1]["content"])
+
+
+class TestOneBatch:
+    def test_each_call_is_handed_in_and_answered_once(self, tmp_path: Path, bank: Bank, api: str) -> None:
+        with BatchServer(lambda body: (200, chat(f"Yes to {content(body)}."))) as server:
+            run = Run(tmp_path, bank, server.url, api)
+            outcome = run(calls(10))
+            again = run(calls(10))
+        expected = {call.key: f"Yes to {i:02}." for i, call in enumerate(calls(10))}
+        assert {key: answer.text for key, answer in outcome.answers.items()} == expected
+        assert (len(server.batches), len(server.asked)) == (1, 10)
+        assert (run.book(), run.waiting()) == (Book(settled=10 * COST), 0)
+        assert (again.tally.cached, again.tally.attempts) == (10, 0)
+
+    def test_a_request_is_the_one_that_a_single_call_would_make(self, tmp_path: Path, bank: Bank) -> None:
+        with BatchServer() as server:
+            Run(tmp_path, bank, server.url, "openai")(calls(1))
+        assert server.asked == [{
+            "model": "one", "temperature": 1.0, "max_tokens": 100,
+            "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "00"}],
+        }]  # fmt: skip
+        assert server.headers[-1]["authorization"] == "Bearer k-1"
+
+    def test_anthropic_takes_the_system_text_and_the_key_apart(self, tmp_path: Path, bank: Bank) -> None:
+        with BatchServer() as server:
+            Run(tmp_path, bank, server.url, "anthropic")(calls(1))
+        assert server.asked == [{
+            "model": "one", "temperature": 1.0, "max_tokens": 100, "system": "Be brief.",
+            "messages": [{"role": "user", "content": "00"}],
+        }]  # fmt: skip
+        headers = server.headers[-1]
+        assert (headers["x-api-key"], headers["anthropic-version"]) == ("k-1", "2023-06-01")
+        assert "authorization" not in headers
+
+    def test_custom_ids_are_what_every_vendor_takes(self, tmp_path: Path, bank: Bank, api: str) -> None:
+        with BatchServer() as server:
+            Run(tmp_path, bank, server.url, api)(calls(12))
+        ids = [r["custom_id"] for b in server.batches.values() for r in b.requests]
+        assert len(set(ids)) == 12
+        assert all(len(i) <= 64 and set(i) <= set("0123456789abcdef-") for i in ids)
+
+    def test_more_calls_than_a_batch_takes_make_several(self, tmp_path: Path, bank: Bank, api: str) -> None:
+        with BatchServer() as server:
+            outcome = Run(tmp_path, bank, server.url, api, batch={"requests": 4, "at_once": 2})(calls(10))
+        assert [len(b.requests) for b in server.batches.values()] == [4, 4, 2]
+        assert len(outcome.answers) == 10
+
+    def test_a_batch_stays_below_the_vendors_size(
+        self, tmp_path: Path, bank: Bank, api: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        one = len(json.dumps({"custom_id": "x" * 64, "body": {}})) + 150
+        for name in ("openai.OpenAIBatches", "anthropic.AnthropicBatches"):
+            monkeypatch.setattr(f"harness.batches.{name}.largest_bytes", 3 * one)
+        with BatchServer() as server:
+            outcome = Run(tmp_path, bank, server.url, api)(calls(9))
+        assert len(server.batches) > 1
+        assert len(outcome.answers) == 9
+
+    def test_a_line_separator_inside_a_text_ends_no_line(self, tmp_path: Path, bank: Bank, api: str) -> None:
+        with BatchServer(lambda _: (200, chat("One\u2028two\u0085three."))) as server:
+            outcome = Run(tmp_path, bank, server.url, api)(calls(2))
+        assert {a.text for a in outcome.answers.values()} == {"One\u2028two\u0085three."}
+
+
+class TestWhatEndsOtherwise:
+    def test_an_expired_batch_keeps_what_it_has_and_the_rest_is_asked_again(
+        self, tmp_path: Path, bank: Bank, api: str
+    ) -> None:
+        with BatchServer(faults=Faults(expire_after=3)) as server:
+
+            def end_well(tally: StageCounts) -> None:
+                if len(server.batches) > 1:
+                    server.faults.expire_after = None
+
+            run = Run(tmp_path, bank, server.url, api)
+            outcome = run(calls(8), end_well)
+        assert [len(b.requests) for b in server.batches.values()] == [8, 5]
+        assert len(outcome.answers) == 8
+        assert run.book() == Book(settled=8 * COST)
+
+    def test_calls_that_always_expire_end_as_failures_at_no_cost(self, tmp_path: Path, bank: Bank, api: str) -> None:
+        with BatchServer(faults=Faults(expire_after=0)) as server:
+            run = Run(tmp_path, bank, server.url, api)
+            outcome = run(calls(2))
+        assert len(server.batches) == 3  # max_attempts
+        assert set(outcome.failures.values()) == {"provider_error"}
+        assert (run.book(), run.waiting()) == (Book(), 0)
+
+    @pytest.mark.parametrize("state", ["expired", "cancelled"])
+    def test_an_end_without_files_is_no_running_batch(self, tmp_path: Path, bank: Bank, state: str) -> None:
+        with BatchServer(faults=Faults(no_files=True, state=state)) as server:
+            run = Run(tmp_path, bank, server.url, "openai")
+            outcome = run(calls(2))
+        assert len(outcome.failures) == 2
+        assert run.waiting() == 0
+
+    def test_a_batch_that_fails_whole_stops_the_lane_with_the_vendors_reason(self, tmp_path: Path, bank: Bank) -> None:
+        with BatchServer(faults=Faults(errors=["Billing hard limit\x1b[2J has been reached"])) as server:
+            run = Run(tmp_path, bank, server.url, "openai")
+            outcome = run(calls(5))
+        assert outcome.stopped == (
+            "endpoint local: batch batch_0 was refused whole, at no cost:"
+            " failed: Billing hard limit [2J has been reached"
+        )
+        assert (len(server.batches), len(outcome.left)) == (1, 5)
+        assert (run.book(), run.waiting()) == (Book(), 0)
+
+    def test_rows_that_are_missing_are_asked_again_and_doubled_ones_counted_once(
+        self, tmp_path: Path, bank: Bank, api: str
+    ) -> None:
+        with BatchServer(faults=Faults(missing={1, 4}, twice=True)) as server:
+
+            def find_them(tally: StageCounts) -> None:
+                if len(server.batches) > 1:
+                    server.faults.missing = set()
+
+            run = Run(tmp_path, bank, server.url, api)
+            outcome = run(calls(6), find_them)
+        assert [len(b.requests) for b in server.batches.values()] == [6, 2]
+        assert len(outcome.answers) == 6
+        assert run.book() == Book(settled=6 * COST)
+
+    def test_an_unusable_answer_is_asked_again_in_the_next_batch(self, tmp_path: Path, bank: Bank, api: str) -> None:
+        seen: dict[str, int] = {}
+
+        def say(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+            text = content(body)
+            seen[text] = seen.get(text, 0) + 1
+            return 200, chat("  " if text == "01" and seen[text] < 3 else "Yes.")
+
+        with BatchServer(say) as server:
+            run = Run(tmp_path, bank, server.url, api)
+            outcome = run(calls(3))
+        assert [len(b.requests) for b in server.batches.values()] == [3, 1, 1]
+        assert {a.text for a in outcome.answers.values()} == {"Yes."}
+        assert run.book() == Book(settled=5 * COST)
+
+    def test_an_error_of_one_request_is_that_of_a_single_call(self, tmp_path: Path, bank: Bank, api: str) -> None:
+        def say(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+            if content(body) == "01":
+                return 400, {"error": {"type": "invalid_request_error", "message": "prompt is too long"}}
+            return 200, chat()
+
+        with BatchServer(say) as server:
+            run = Run(tmp_path, bank, server.url, api)
+            outcome = run(calls(3))
+        assert list(outcome.failures.items()) == [(calls(3)[1].key, "http_status")]
+        assert "prompt is too long" in outcome.reasons["http_status"]
+        assert (len(outcome.answers), len(server.asked)) == (2, 3)
+        assert run.book() == Book(settled=2 * COST)
+
+    def test_an_unknown_state_is_waited_for_and_then_given_up(self, tmp_path: Path, bank: Bank, api: str) -> None:
+        with BatchServer(faults=Faults(state="resting")) as server:
+            run = Run(tmp_path, bank, server.url, api, batch={"wait": 7_200.0})
+
+            def later(tally: StageCounts) -> None:
+                if server.batches and next(iter(server.batches.values())).polls >= 3:
+                    run.clock = CLOCK + 7_300
+
+            outcome = run(calls(2), later)
+            assert outcome.stopped is not None
+            assert "batch batch_0 is still 'resting' after 2 hours" in outcome.stopped
+            server.faults.state, run.clock = None, CLOCK
+            assert len(run(calls(2)).answers) == 2
+        assert len(server.batches) == 1
+
+
+class TestAcrossProcesses:
+    def test_a_batch_is_collected_by_the_next_process(self, tmp_path: Path, bank: Bank, api: str) -> None:
+        with BatchServer(faults=Faults(polls=10**9)) as server:
+            run = Run(tmp_path, bank, server.url, api)
+            first = run(calls(6), _interrupt_when(lambda: len(server.batches) > 0))
+            assert (len(first.left), run.waiting()) == (6, 6)
+            assert "6 calls are in batches that the vendor still works on (batch_0)" in first.tally.warnings[-1]
+            reserved = 6 * worst_case(request(0), Prices(**PRICES))
+            assert run.book() == Book(open=reserved)
+            server.faults.polls = 1
+            second = run(calls(6))
+        assert (len(server.batches), len(second.answers)) == (1, 6)
+        assert (run.book(), run.waiting()) == (Book(settled=6 * COST), 0)
+
+    def test_a_narrower_command_leaves_other_calls_of_a_batch_for_later(
+        self, tmp_path: Path, bank: Bank, api: str
+    ) -> None:
+        with BatchServer(faults=Faults(polls=10**9)) as server:
+            run = Run(tmp_path, bank, server.url, api)
+            run(calls(6), _interrupt_when(lambda: len(server.batches) > 0))
+            server.faults.polls = 1
+            assert len(run(calls(2)).answers) == 2
+            assert run.waiting() == 4
+            assert len(run(calls(6)).answers) == 6
+        assert (len(server.batches), run.book()) == (1, Book(settled=6 * COST))
+
+    def test_a_batch_whose_answer_never_came_is_found_and_not_paid_twice(self, tmp_path: Path, bank: Bank) -> None:
+        with BatchServer(faults=Faults(cut_at_submit=1)) as server:
+            run = Run(tmp_path, bank, server.url, "openai")
+            outcome = run(calls(4))
+        assert (len(server.batches), len(outcome.answers)) == (1, 4)
+        assert run.book() == Book(settled=4 * COST)
+
+    def test_a_killed_submit_is_found_by_the_next_process(self, tmp_path: Path, bank: Bank, api: str) -> None:
+        run, nonce = self._killed_at_submit(tmp_path, bank, api)
+        with BatchServer() as server:
+            requests = [{"custom_id": f"{nonce}-{i}", **_request(api, i)} for i in range(3)]
+            batch = server.make(requests, {"aibiasbench_batch": nonce})
+            server.polled(batch)
+            run = Run(tmp_path, bank, server.url, api)
+            outcome = run(calls(3))
+        assert (len(server.batches), len(outcome.answers)) == (1, 3)
+        assert run.book() == Book(settled=3 * COST)
+
+    def test_a_killed_submit_that_the_vendor_does_not_know_counts_as_spent_and_is_asked_again(
+        self, tmp_path: Path, bank: Bank, api: str
+    ) -> None:
+        run, _ = self._killed_at_submit(tmp_path, bank, api)
+        with BatchServer() as server:
+            run = Run(tmp_path, bank, server.url, api)
+            outcome = run(calls(3))
+        assert len(outcome.answers) == 3
+        assert "the vendor does not list it" in outcome.tally.warnings[0]
+        assert run.book() == Book(settled=3 * COST, lost=3 * worst_case(request(0), Prices(**PRICES)))
+
+    def test_a_crash_between_the_books_and_the_journal_books_nothing_twice(
+        self, tmp_path: Path, bank: Bank, api: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        class KilledError(BaseException):
+            pass
+
+        def killed(*_: object) -> None:
+            raise KilledError
+
+        with BatchServer() as server:
+            run = Run(tmp_path, bank, server.url, api)
+            with monkeypatch.context() as patch:
+                patch.setattr(Journal, "ended", killed)
+                with pytest.raises(KilledError):
+                    run(calls(3))
+            assert run.waiting() == 3
+            outcome = run(calls(5))
+        assert (outcome.tally.cached, len(outcome.answers)) == (3, 5)
+        assert (run.book(), run.waiting()) == (Book(settled=5 * COST), 0)
+        assert len(server.asked) == 5
+
+    def test_a_broken_download_begins_again(self, tmp_path: Path, bank: Bank, api: str) -> None:
+        with BatchServer(faults=Faults(cut_results=2)) as server:
+            run = Run(tmp_path, bank, server.url, api)
+            outcome = run(calls(6))
+        assert (len(outcome.answers), run.book()) == (6, Book(settled=6 * COST))
+
+    def test_an_endpoint_that_leaves_batch_mode_has_to_collect_first(self, tmp_path: Path, bank: Bank) -> None:
+        with BatchServer(faults=Faults(polls=10**9)) as server:
+            run = Run(tmp_path, bank, server.url, "openai")
+            run(calls(2), _interrupt_when(lambda: len(server.batches) > 0))
+        with pytest.raises(InputError, match='batches of endpoint local are not collected yet; give it mode = "batch"'):
+            open_journal(tmp_path, "eval", []).__enter__()
+
+    def _killed_at_submit(self, folder: Path, bank: Bank, api: str) -> tuple[Run, str]:
+        """A run that was killed after the journal was written and before the vendor's id came."""
+        from harness.batches.journal import BatchItem
+
+        run = Run(folder, bank, "http://127.0.0.1:9/v1", api)
+        amount = worst_case(request(0), Prices(**PRICES))
+        with run.ledger() as ledger, Journal(folder, stage="eval") as journal:
+            entries = ledger.reserve([(call, amount) for call in calls(3)])
+            items = [
+                BatchItem(f"beef-{i}", call.key, entry, amount, "subject:alpha/one")
+                for i, (call, entry) in enumerate(zip(calls(3), entries, strict=True))
+                if isinstance(entry, int)
+            ]
+            journal.begin("local", "beef", items, now=int(CLOCK))
+        return run, "beef"
+
+
+class TestMoney:
+    def test_no_more_is_handed_in_than_a_cap_allows(self, tmp_path: Path, bank: Bank, api: str) -> None:
+        worst = worst_case(request(0), Prices(**PRICES)) / 10**12
+        with BatchServer() as server:
+            run = Run(tmp_path, bank, server.url, api, caps={"run": worst * 3.5})
+            outcome = run(calls(40))
+        # Each batch settles for less than it reserved, so later ones fit in; the last reservation may not pass the cap.
+        assert outcome.capped == {"run"}
+        assert 0 < len(outcome.left) < 37
+        assert len(server.asked) == len(outcome.answers) == 40 - len(outcome.left)
+        assert run.book().total <= worst * 3.5 * 10**12
+
+    def test_a_refused_submit_costs_nothing_and_stops_with_the_reason(
+        self, tmp_path: Path, bank: Bank, api: str
+    ) -> None:
+        with BatchServer(faults=Faults(refuse_submit=[401])) as server:
+            run = Run(tmp_path, bank, server.url, api)
+            outcome = run(calls(3))
+        assert outcome.stopped == "endpoint local: HTTP status 401: not now"
+        assert (len(outcome.left), run.book(), run.waiting()) == (3, Book(), 0)
+
+    def test_passing_failures_of_submit_and_poll_are_waited_out(self, tmp_path: Path, bank: Bank, api: str) -> None:
+        with BatchServer(faults=Faults(refuse_submit=[503, 429], refuse_poll=[500, 502])) as server:
+            run = Run(tmp_path, bank, server.url, api)
+            outcome = run(calls(3))
+        assert (len(outcome.answers), len(server.batches)) == (3, 1)
+        assert run.book() == Book(settled=3 * COST)
+
+    def test_results_at_another_host_never_get_the_key(self, tmp_path: Path, bank: Bank) -> None:
+        with BatchServer() as other, BatchServer(faults=Faults(results_url=f"{other.url}/steal")) as server:
+            outcome = Run(tmp_path, bank, server.url, "anthropic")(calls(1))
+        assert outcome.stopped is not None
+        assert "another host" in outcome.stopped
+        assert other.headers == []
+
+
+def _interrupt_when(ready: Callable[[], bool]) -> Callable[[StageCounts], None]:
+    """Send this process the signal of Ctrl-C, once, as soon as something holds."""
+    import os
+    import signal
+
+    sent: list[bool] = []
+
+    def watch(_: StageCounts) -> None:
+        if ready() and not sent:
+            sent.append(True)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    return watch
+
+
+def _request(api: str, number: int) -> dict[str, Any]:
+    message = {"role": "user", "content": f"{number:02}"}
+    body = {"model": "one", "messages": [message]}
+    return {"params": body} if api == "anthropic" else {"body": body}
