@@ -59,7 +59,7 @@ class BatchItem:
 
 
 @dataclass(frozen=True)
-class Submitted:
+class SubmittedBatch:
     """A batch as the journal holds it; `items` are those that have not come to an end."""
 
     number: int
@@ -109,14 +109,14 @@ class Journal(Database):
             if not left:
                 self._db.execute("UPDATE batches SET state = 'done' WHERE number = ?", (number,))
 
-    def waiting(self, endpoint: str) -> list[Submitted]:
+    def waiting(self, endpoint: str) -> list[SubmittedBatch]:
         """Return the batches of this stage at an endpoint that have something left to collect, oldest first."""
         query = (
             "SELECT number, nonce, vendor_id, created FROM batches"
             " WHERE endpoint = ? AND stage = ? AND state <> 'done' ORDER BY number"
         )
         found = self._db.execute(query, (endpoint, self._stage)).fetchall()
-        return [Submitted(n, nonce, vendor_id, created, self._items(n)) for n, nonce, vendor_id, created in found]
+        return [SubmittedBatch(n, nonce, vendor_id, created, self._items(n)) for n, nonce, vendor_id, created in found]
 
     def endpoints(self) -> set[str]:
         """Return the endpoints at which batches of this stage wait."""

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from harness.batches.dialect import BatchError, BatchResult, BatchStanding, Dialect
-from harness.batches.journal import BatchItem, Journal, Submitted
+from harness.batches.journal import BatchItem, Journal, SubmittedBatch
 from harness.cache.answers import Entry
 from harness.calls.call import Answer, Call, CallError, EndpointError, Request
 from harness.engine.desk import Desk
@@ -32,8 +32,8 @@ MISSES = 10  # calls to the vendor's batch endpoint that fail one after another 
 _COMMIT = 500  # results booked at once
 
 # Reads one result as a single call's reply would be read; raises CallError or EndpointError.
-Reader = Callable[[BatchResult, Request], Answer]
-Body = Callable[[Request], dict[str, Any]]
+ResultReader = Callable[[BatchResult, Request], Answer]
+BodyMaker = Callable[[Request], dict[str, Any]]
 
 
 @dataclass
@@ -55,7 +55,7 @@ class PendingCall:
 class InFlight:
     """A batch that the vendor works on; `asked` by custom_id holds those of its calls that this stage wants."""
 
-    batch: Submitted
+    batch: SubmittedBatch
     vendor_id: str
     asked: dict[str, PendingCall]
 
@@ -67,7 +67,7 @@ class VendorLane:
 
     def __init__(
         self, name: str, dialect: Dialect, plan: BatchPlan,
-        *, attempts: int, body: Body, read: Reader, clock: Callable[[], float],
+        *, attempts: int, body: BodyMaker, read: ResultReader, clock: Callable[[], float],
     ) -> None:  # fmt: skip
         self.name, self._dialect, self._plan = name, dialect, plan
         self._attempts, self._body, self._read, self._clock = attempts, body, read, clock
@@ -125,14 +125,14 @@ class VendorLane:
             desk.books.adopt({i.entry: i.account for i in wanted.values()})
             self._flying.append(InFlight(replace(batch, items=tuple(wanted.values())), vendor_id, asked))
 
-    async def _find(self, batch: Submitted, desk: Desk) -> str | None:
+    async def _find(self, batch: SubmittedBatch, desk: Desk) -> str | None:
         """Look for a batch whose id never reached the journal."""
         found = await self._persist(partial(self._dialect.find, batch.nonce), desk)
         if found is not None:
             self.journal.submitted(batch.number, found)
         return found
 
-    def _lost(self, batch: Submitted, desk: Desk) -> None:
+    def _lost(self, batch: SubmittedBatch, desk: Desk) -> None:
         """Give up a batch that may have been handed in and cannot be found: its reservations count as spent."""
         desk.books.adopt({i.entry: i.account for i in batch.items})
         desk.books.write(Records(costs=dict.fromkeys(desk.books.unsettled(i.entry for i in batch.items))))
@@ -185,7 +185,7 @@ class VendorLane:
         ]
         asked = {item.custom_id: a for item, (a, _, _) in zip(items, granted, strict=True)}
         number = self.journal.begin(self.name, nonce, items, now=int(self._clock()))
-        batch = Submitted(number, nonce, None, int(self._clock()), tuple(items))
+        batch = SubmittedBatch(number, nonce, None, int(self._clock()), tuple(items))
         requests = [self._dialect.request(i, self._body(a.request)) for i, a in asked.items()]
         try:
             vendor_id = await self._handed_in(nonce, requests, desk)
@@ -215,7 +215,7 @@ class VendorLane:
         except _GivenUpError as error:
             raise _GivenUpError(str(error), sent=bool(sent)) from None
 
-    def _withdraw(self, batch: Submitted, asked: dict[str, PendingCall], desk: Desk, *, billed: bool) -> None:
+    def _withdraw(self, batch: SubmittedBatch, asked: dict[str, PendingCall], desk: Desk, *, billed: bool) -> None:
         """Take back a batch that did not come in; one that may have stays in the journal, to be found next time."""
         for each in asked.values():
             desk.outcome.leave(each.call)
