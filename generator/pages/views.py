@@ -23,7 +23,7 @@ from generator.edition.edition import Edition
 from generator.html.chart_scale import Domain, domain_of
 from generator.html.charts import MARKS, Line
 from generator.pages.group_refusals import GroupRefusals, group_refusals
-from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG, CONTROLS, Attribute, Concept
+from generator.schema.bank import CONTROLS, Attribute, Concept
 from generator.schema.tables import OVERALL
 from generator.scoring.lookup import ScoreBook, ScoreRow
 
@@ -247,10 +247,7 @@ class View:
 
     def edge(self, model: str) -> str | None:
         """Return the control with the larger disparity, to which excess is compared (ties: profession)."""
-        found = [self.book.row(model, "disparity", a).estimate for a in (CONTROL_PROFESSION, CONTROL_TAG)]
-        if found[0] is None or found[1] is None:
-            return None
-        return CONTROL_PROFESSION if round(found[0] / 100, 12) >= round(found[1] / 100, 12) else CONTROL_TAG
+        return self.book.edge(model)
 
     @cached_property
     def tiers(self) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ from generator.html.frame import cell, concept_title, number, score
 from generator.html.markdown import Safe, code, plain
 from generator.pages.prose_facts import element, ends
 from generator.runs.reader import read_shard
-from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG, CONTROLS, DEMOGRAPHIC, FRAMINGS
+from generator.schema.bank import CONTROLS, DEMOGRAPHIC, FRAMINGS
 from generator.scoring.lookup import ScoreBook
 from generator.stats.bootstrap import FloatArray, expanded_tail, rounded
 from generator.stats.distributions import t_quantile
@@ -208,14 +208,6 @@ def _sampling(edition: Edition, subject: WorkedExample, edge: str | None) -> dic
     }
 
 
-def _edge(book: ScoreBook, model: str) -> str | None:
-    known = {c: book.row(model, "disparity", c).estimate for c in CONTROLS}
-    profession, tag = known[CONTROL_PROFESSION], known[CONTROL_TAG]
-    if profession is None or tag is None:
-        return None
-    return CONTROL_TAG if tag > profession else CONTROL_PROFESSION
-
-
 def _published(book: ScoreBook, subject: WorkedExample) -> dict[str, Any]:
     """Return the scores that the example arrives at, as published."""
     model, attribute = subject.model, subject.attribute
@@ -265,5 +257,5 @@ def worked_example(edition: Edition, page: str) -> dict[str, Any] | None:
         "mean": _math(sum(means.values()) / len(means), 4),
         "draws": first_draws(bank.sha256, subject.attribute, [c.id for c in bank.concepts_of(subject.attribute)]),
         "published": _published(book, subject),
-        **_sampling(edition, subject, _edge(book, subject.model)),
+        **_sampling(edition, subject, book.edge(subject.model)),
     }

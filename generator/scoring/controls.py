@@ -15,7 +15,8 @@ import numpy as np
 from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG
 from generator.schema.tables import OVERALL
 from generator.scoring.attribute import POINTS, AttributeResult, Score, as_consistency, of_ratio, too_few
-from generator.stats.bootstrap import NO_INTERVAL, Interval, Sample, round12, tail_intervals
+from generator.stats.bootstrap import NO_INTERVAL, Interval, Sample, tail_intervals
+from generator.stats.controls import controls_swapped
 from generator.stats.evidence import benjamini_hochberg, evidence_tier, excess_p, minimum_detectable, standard_error
 
 BAND = ("band_low", "band_high")
@@ -52,7 +53,7 @@ def control_scores(results: dict[str, AttributeResult]) -> list[Score]:
     if profession is None or tag is None:
         rows += [_null("excess", r) for r in demographic] + [_null("mde", r) for r in demographic]
         return rows
-    tag_is_edge = round12(tag.disparity.estimate) > round12(profession.disparity.estimate)
+    tag_is_edge = controls_swapped(profession.disparity.estimate, tag.disparity.estimate)
     edge = tag if tag_is_edge else profession
     found = beside_tag if tag_is_edge else _differences(demographic, profession)
     return rows + _excesses(demographic, edge, found) + [_mde(r, edge) for r in demographic]
@@ -75,7 +76,7 @@ def band_scores(profession: AttributeResult | None, tag: AttributeResult | None)
     if profession is None or tag is None:
         return [Score(metric, OVERALL, flags=frozenset({"incomplete"})) for metric in BAND]
     edges = [profession, tag]
-    swapped = round12(tag.disparity.estimate) > round12(profession.disparity.estimate)
+    swapped = controls_swapped(profession.disparity.estimate, tag.disparity.estimate)
     if swapped:
         edges.reverse()
     rows = []

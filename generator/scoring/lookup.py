@@ -9,6 +9,10 @@ from dataclasses import dataclass, fields
 
 import pyarrow as pa
 
+from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG
+from generator.scoring.attribute import POINTS
+from generator.stats.controls import controls_swapped
+
 
 @dataclass(frozen=True)
 class ScoreRow:
@@ -64,3 +68,13 @@ class ScoreBook:
     def has(self, model: str, metric: str, attribute: str = "overall", group: str | None = None) -> bool:
         """Tell whether the table holds the row at all."""
         return (model, metric, attribute, group) in self._rows
+
+    def edge(self, model: str) -> str | None:
+        """Return the control with the larger disparity, to which excess is compared; None where either has no number.
+
+        See methodology: control-band, "The edge used for evidence".
+        """
+        profession, tag = (self.row(model, "disparity", c).estimate for c in (CONTROL_PROFESSION, CONTROL_TAG))
+        if profession is None or tag is None:
+            return None
+        return CONTROL_TAG if controls_swapped(profession / POINTS, tag / POINTS) else CONTROL_PROFESSION

@@ -30,8 +30,8 @@ from generator.stats.bootstrap import (
     Resamples,
     one_attribute,
     percentile_interval,
-    round12,
 )
+from generator.stats.controls import controls_swapped
 from generator.stats.tiers import OverallConsistency, comparisons, tiers
 
 MANY_MODELS = 100  # from here on processes gain more than they cost to start
@@ -107,16 +107,17 @@ def _mean_band(
     """
     if not models:
         return {"n_models": 0, "band_low": None, "band_high": None, "swapped": None}, []
-    edges = []
+    edges, means = [], []
     for control in CONTROLS:
         found = [models[slug][control] for slug in sorted(models, key=str.encode)]
         mean = float(np.mean([estimate for estimate, _, _ in found]))
+        means.append(mean)
         draws = np.mean([d for _, d, _ in found], axis=0)
         sample = one_attribute(min(n for _, _, n in found))
         interval = percentile_interval(draws, sample).mapped(-POINTS, POINTS)
         flags = too_few(sample) | ({"withheld"} if control in withheld else set())
         edges.append((control, Score("", OVERALL, None, POINTS - POINTS * mean, interval, sample.n, flags=flags)))
-    swapped = round12(edges[1][1].estimate / POINTS) < round12(edges[0][1].estimate / POINTS)
+    swapped = controls_swapped(*means)
     if swapped:
         edges = [(control, replace(row, flags=row.flags | {"swapped"})) for control, row in reversed(edges)]
     rows = [replace(row, metric=metric) for metric, (_, row) in zip(BAND, edges, strict=True)]
