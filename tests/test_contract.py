@@ -23,6 +23,7 @@ from generator.schema.verdict import OUTCOMES, STATUSES, UNWRAPPED, VOTE_ERRORS,
 from harness.plan.run_toml import load_plan
 from harness.terminal.report import INTERRUPTED
 from tests.contract_blocks import BLOCKS, DOCS, FORMULAS, MARKED, rendered
+from tests.test_layout import ROOMS, ROOT
 
 FENCE = re.compile(r"^```(?P<info>[^\n]+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 LISTED = re.compile(r"`([^`]+)`")
@@ -167,3 +168,37 @@ def test_a_section_that_is_absent_fails():
 def test_documents_are_listed_on_the_first_page():
     named = set(re.findall(r"\(([a-z-]+)\.md\)", document("README")))
     assert named == {p.stem for p in Path(DOCS).glob("*.md")} - {"README"}
+
+
+class TestPathsInProse:
+    # What stands in the repository, and not what a run, a build or a site makes.
+    NAMED = re.compile(r"`((?:generator|harness|tests|docs|site_templates|content/(?:bank|pages))/[\w./-]*)`")
+    PROSE = ("CONTRIBUTING.md", "README.md", "content/bank/README.md", "tests/bench/README.md")
+
+    @pytest.mark.parametrize("path", [*PROSE, *(f"docs/contract/{p.name}" for p in sorted(DOCS.glob("*.md")))])
+    def test_each_path_that_is_named_exists(self, path):
+        named = self.NAMED.findall((ROOT / path).read_text("utf-8"))
+        assert [name for name in named if not (ROOT / name).exists()] == []
+
+    def test_contributing_names_every_room(self):
+        named = set(self.NAMED.findall((ROOT / "CONTRIBUTING.md").read_text("utf-8")))
+        rooms = {f"{program}/{name}/" for program, names in ROOMS.items() for name in names}
+        assert rooms - named == set()
+
+    def test_rooms_stand_in_their_order(self):
+        text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+        for program, names in ROOMS.items():
+            told = re.findall(rf"^\| `{program}/(\w+)/` \|", text, flags=re.MULTILINE)
+            assert told == list(names)
+
+    def test_the_ways_are_a_dozen_steps(self):
+        text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+        for heading in ("The way of one response", "The way of one score"):
+            way = text.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+            assert len(re.findall(r"^\d+\. ", way, flags=re.MULTILINE)) == 12
+            assert len(self.NAMED.findall(way)) >= 15
+
+    def test_a_path_that_is_absent_would_be_seen(self):
+        assert self.NAMED.findall("see `generator/no_such_module.py`, `dist/index.html`") == [
+            "generator/no_such_module.py"
+        ]
