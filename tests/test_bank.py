@@ -468,7 +468,7 @@ class TestFaultsOfReading:
 
     def test_text_that_is_not_utf8_names_the_byte(self, folder):
         (folder / "bank.toml").write_bytes(b'version = "\xff"')
-        assert faults_of(folder)[0].endswith("bank.toml: not UTF-8 at byte 11")
+        assert faults_of(folder)[0].endswith("bank.toml: not UTF-8 at byte 11; save it as UTF-8")
 
     def test_a_folder_in_the_place_of_a_file_is_a_fault(self, folder):
         (folder / "bank.toml").unlink()

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from generator.schema.bounded_files import JSON, NOTE, read_text
+from generator.schema.errors import InputError
+
 NOTE_FILE = "note.txt"
 AUDIT_RECORD = Path("audit", "draw.json")  # the harness's; a run may come without it
 
@@ -12,16 +15,20 @@ AUDIT_RECORD = Path("audit", "draw.json")  # the harness's; a run may come witho
 def reviewer(folder: Path) -> str:
     """Return who labeled a run's audit sample by the record of its draw: human, simulated, or nothing without one."""
     try:
-        record = json.loads((folder / AUDIT_RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        record = json.loads(read_text(folder / AUDIT_RECORD, JSON))
+    except (FileNotFoundError, InputError, ValueError, RecursionError):
         return ""
     found = record.get("reviewer") if isinstance(record, dict) else None
     return found if found in ("human", "simulated") else ""
 
 
 def read_note(folder: Path) -> tuple[str, ...]:
-    """Read the operator's note on a run (`note.txt` in its folder): paragraphs of plain text, none without the file."""
-    file = folder / NOTE_FILE
-    if not file.is_file():
+    """Read the operator's note on a run (`note.txt` in its folder): paragraphs of plain text, none without the file.
+
+    Raises InputError when it is not UTF-8 or above the bound.
+    """
+    try:
+        text = read_text(folder / NOTE_FILE, NOTE)
+    except FileNotFoundError:
         return ()
-    return tuple(" ".join(part.split()) for part in file.read_text(encoding="utf-8").split("\n\n") if part.strip())
+    return tuple(" ".join(part.split()) for part in text.split("\n\n") if part.strip())

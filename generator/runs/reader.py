@@ -25,12 +25,14 @@ import pyarrow.parquet as pq
 
 from generator.runs.row_checks import RowExpectations, check_columns, check_rows
 from generator.schema.bank import REFUSAL, SLOT, Bank, read_bank
+from generator.schema.bounded_files import AUDIT_LABELS, read_bytes, read_text
 from generator.schema.canonical import canonical_json, sha256_hex
 from generator.schema.errors import InputError, raise_faults
 from generator.schema.layout import Layout
 from generator.schema.manifest import Manifest, ShardEntry, read_manifest
 from generator.schema.names import item_id_fault, model_fault, shard_name, simulated
 from generator.schema.panel import effective_panel
+from generator.schema.parquet_files import SHARD, read_parquet
 from generator.schema.verdict import STATUSES
 
 AuditLabels = tuple[tuple[str, str], ...]
@@ -226,9 +228,12 @@ def _read_whole(
 ) -> pa.Table | None:
     """Read a shard (all columns or some), check its hash and row count; None, with the fault noted, if it is no use."""
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        faults.append(f"{path}: cannot be read ({error.strerror}); the manifest lists it")
+        data = read_bytes(path, SHARD.file)
+    except FileNotFoundError:
+        faults.append(f"{path}: cannot be read: no such file; the manifest lists it")
+        return None
+    except InputError as error:
+        faults += error.faults
         return None
     seen = sha256_hex(data)
     if seen != entry.sha256:
@@ -237,9 +242,9 @@ def _read_whole(
         )
         return None
     try:
-        table = pq.read_table(pa.BufferReader(data), columns=columns and list(columns)).combine_chunks()
-    except (pa.ArrowInvalid, OSError) as error:
-        faults.append(f"{path}: not a Parquet file: {str(error).splitlines()[0]}")
+        table = read_parquet(data, str(path), columns)
+    except InputError as error:
+        faults += error.faults
         return None
     if table.num_rows != entry.rows:
         faults.append(f"{path}: {table.num_rows:,} rows; the manifest says {entry.rows:,}")
@@ -258,13 +263,9 @@ def _count_faults(counts: Counter[str], manifest: Manifest, folder: Path) -> lis
 def read_audit(path: Path) -> AuditLabels | None:
     """Read `audit.csv` (receipt_id, label); None where there is none; raises InputError on any other shape."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path, AUDIT_LABELS)
     except FileNotFoundError:
         return None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8: {error}") from None
     try:
         rows = list(csv.reader(io.StringIO(text)))
     except csv.Error as error:

@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from generator.schema.bounded_files import JSON, read_bytes
 from generator.schema.canonical import canonical_json
 from generator.schema.errors import InputError
 
@@ -17,15 +18,13 @@ def read_json(path: Path, absent: str) -> Any:
     """Return what a JSON file holds; `absent` says what to think of a file that is not there.
 
     Raises InputError also for what JSON libraries let through and no hash can be taken of: NaN and infinities, lone
-    surrogates, integers beyond 2**53.
+    surrogates, integers beyond 2**53, and files above the bound (contract: receipts, "Bounds").
     """
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(read_bytes(path, JSON))
         canonical_json(data)
     except FileNotFoundError:
         raise InputError(f"{path}: not found; {absent}") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not JSON: {error}") from None
     return data

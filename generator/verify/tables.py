@@ -11,11 +11,11 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from generator.data.csv_text import csv_bytes, csv_columns
 from generator.schema.columns import Column, arrow_schema
 from generator.schema.errors import InputError
+from generator.schema.parquet_files import TABLE, read_parquet
 from generator.verify.findings import ABSENT, TOLERANCE, Findings
 
 
@@ -32,11 +32,11 @@ def _part_order(name: str) -> tuple[bytes, int]:
 
 
 def read_table(path: Path) -> pa.Table:
-    """Read a Parquet file; raises InputError when it is none."""
+    """Read a Parquet file; raises InputError when it is none, or above the bounds of a table."""
     try:
-        return pq.read_table(path, partitioning=None).combine_chunks()
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"{path}: not a readable Parquet file: {str(error).splitlines()[0]}") from None
+        return read_parquet(path, str(path), bounds=TABLE)
+    except FileNotFoundError:
+        raise InputError(f"{path}: not found") from None
 
 
 def check_csv(path: Path, name: str, table: pa.Table, columns: Sequence[Column], findings: Findings) -> None:

@@ -12,20 +12,23 @@ import csv
 import io
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 from pydantic import ValidationError
 
 from generator.schema.audit_draw import auditable, draw, stratum_name
 from generator.schema.bank import PERSON, REFUSAL, Bank, Frozen, Rubric, read_bank, validation_faults
+from generator.schema.bounded_files import JSON, REVIEW_SHEET, read_bytes, read_text
 from generator.schema.canonical import sha256_hex
+from generator.schema.columns import RECEIPT_SCHEMA
 from generator.schema.errors import InputError, raise_faults
 from generator.schema.manifest import Manifest, read_manifest
+from generator.schema.parquet_files import SHARD, read_parquet
 from harness.masking.mask import Masker, apply_mask, bank_masker
 
 AUDIT, SHEET_HTML, SHEET_CSV, DRAW = "audit", "sheet.html", "sheet.csv", "draw.json"
@@ -75,10 +78,28 @@ class Judged:
         if entry is None:
             raise InputError(f"{self.folder / 'manifest.json'}: no shard of {model}; run judge again")
         path = self.folder / entry.file
-        data = path.read_bytes() if path.is_file() else b""
+        try:
+            data = read_bytes(path, SHARD.file)
+        except FileNotFoundError:
+            data = b""
         if sha256_hex(data) != entry.sha256:
             raise InputError(f"{path}: not the shard that manifest.json names (SHA-256 differs); run judge again")
-        return pq.read_table(pa.BufferReader(data), columns=list(columns))
+        table = read_parquet(data, str(path), columns)
+        raise_faults([f"{path}: {fault}; run judge again" for fault in self._faults(table, columns)])
+        return table
+
+    def _faults(self, table: pa.Table, columns: Sequence[str]) -> Iterator[str]:
+        """Say which columns are not those of receipts: type, nulls, rubrics of another bank."""
+        for name in columns:
+            field, seen = RECEIPT_SCHEMA.field(name), table[name]
+            if seen.type != field.type:
+                yield f"column {name} is {seen.type}; it is {field.type}"
+            elif seen.null_count and not field.nullable:
+                yield f"column {name} holds {seen.null_count:,} nulls; none may be there"
+            elif name == "rubric":
+                yield from (
+                    f"rubric {r!r} is not in the bank" for r in pc.unique(seen).to_pylist() if r not in self.bank.rubric
+                )
 
 
 def open_judged(folder: Path) -> Judged:
@@ -179,23 +200,21 @@ def read_draw(folder: Path) -> DrawRecord:
     """Read what `audit sample` drew."""
     path = folder / AUDIT / DRAW
     try:
-        return DrawRecord.model_validate(json.loads(path.read_bytes()))
+        return DrawRecord.model_validate(json.loads(read_bytes(path, JSON)))
     except FileNotFoundError:
         raise InputError(f"{path}: not found; draw the sample first: aibiasbench audit sample {folder.name}") from None
     except ValidationError as error:
         raise InputError(*validation_faults(error, str(path))) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not JSON: {error}") from None
 
 
 def read_labels(path: Path) -> list[tuple[int, str, str]]:
     """Read a filled-in sheet: (line, receipt id, label) of every row; other columns are ignored."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8 CSV") from None
+        text = read_text(path, REVIEW_SHEET, "utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"{path}: cannot be read: No such file or directory") from None
     first = text.partition("\n")[0]
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=";" if ";" in first and "," not in first else ",")
     names = reader.fieldnames or []

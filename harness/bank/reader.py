@@ -25,8 +25,9 @@ from generator.schema.bank import (
     Rubric,
     validation_faults,
 )
+from generator.schema.bounded_files import TOML, read_text
 from generator.schema.canonical import hash_json
-from generator.schema.errors import raise_faults
+from generator.schema.errors import InputError, raise_faults
 from generator.schema.places import own_folder
 from harness.bank.faults import Sourced, bank_faults
 
@@ -110,17 +111,15 @@ class _Reader:
         """Parse one file of the folder; None after a fault."""
         path = self.folder / name
         try:
-            return tomllib.loads(path.read_bytes().decode())
+            return tomllib.loads(read_text(path, TOML))
         except FileNotFoundError:
             self.faults.append(
                 f"{path}: not found; run from the root of the checkout (a bank's files: content/bank/README.md)"
             )
-        except UnicodeDecodeError as error:
-            self.faults.append(f"{path}: not UTF-8 at byte {error.start}")
-        except tomllib.TOMLDecodeError as error:
+        except InputError as error:
+            self.faults += error.faults
+        except (ValueError, RecursionError) as error:  # a number of thousands of digits, or nesting without end
             self.faults.append(f"{path}: not TOML: {error}")
-        except OSError as error:
-            self.faults.append(f"{path}: cannot be read: {error.strerror}")
         return None
 
     def entry(self, shape: type[T], data: Any, where: str) -> T | None:

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from generator.schema.bank import Bank, validation_faults
+from generator.schema.bounded_files import TOML, read_text
 from generator.schema.errors import InputError, raise_faults
 from harness.plan.checks import plan_faults
 from harness.plan.records import RunPlan
@@ -48,13 +49,9 @@ def read_plan(folder: Path) -> RunPlan:
     """Read and validate the run.toml of a run folder; the folder's name is the run id."""
     path = folder / RUN_TOML
     try:
-        data = tomllib.loads(path.read_bytes().decode())
+        data = tomllib.loads(read_text(path, TOML))
     except FileNotFoundError:
         raise InputError(f"{path}: not found; a run is a folder with a hand-written {RUN_TOML}") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 at byte {error.start}") from None
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, or a list in a list in a list...
         raise InputError(f"{path}: not TOML: {error}") from None
     if "run_id" in data:
