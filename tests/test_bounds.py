@@ -21,7 +21,7 @@ from generator.schema import bounded_files
 from generator.schema.canonical import sha256_hex
 from generator.schema.errors import InputError
 from generator.schema.json_files import read_json
-from generator.schema.parquet_files import SHARD, read_parquet
+from generator.schema.parquet_files import SHARD, TABLE, read_parquet
 from generator.schema.parquet_pages import DATA, DICTIONARY, Chunk, PageError, pages_of, read_footer
 from tests.factories import make_bank, make_run
 
@@ -275,3 +275,22 @@ class TestRun:
         if expected == 2:
             assert done.stderr.startswith(f"error: {path}: ")
             assert done.stderr.count("\n") == 1
+
+
+class TestDocument:
+    def test_the_bounds_are_those_of_the_contract(self):
+        text = (ROOT / "docs/contract/receipts.md").read_text().partition("## Bounds")[2].partition("\n## ")[0]
+        words = " ".join(text.split())
+        for row in (
+            f"| bytes of the file | {SHARD.file:,} (256 MiB) |",
+            f"| rows | {SHARD.rows:,} |",
+            f"a text that many rows share counts once | {SHARD.distinct:,} |",
+            f"counts for each row that holds it | {SHARD.unpacked:,} |",
+            f"{TABLE.file >> 30} GiB of file and of pages, {TABLE.rows:,} rows, {TABLE.unpacked >> 30} GiB of values",
+            f"{bounded_files.JSON >> 20} MiB of JSON or of a filled-in review sheet",
+            f"{bounded_files.TOML >> 20} MiB of TOML or of `audit.csv`, {bounded_files.NOTE >> 20} MiB of `note.txt`",
+        ):
+            assert row in words
+        assert TABLE.file == TABLE.distinct
+        assert bounded_files.JSON == bounded_files.REVIEW_SHEET
+        assert bounded_files.TOML == bounded_files.AUDIT_LABELS
