@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from generator.schema.thrift_compact import Reader, Struct, ThriftError, Value
+from generator.schema.thrift_compact import StructReader, Struct, ThriftError, Value
 
 MAGIC = b"PAR1"
 DATA, INDEX, DICTIONARY, DATA_V2 = range(4)
@@ -71,7 +71,7 @@ def read_footer(data: memoryview) -> Footer:
     if not 0 < size <= min(len(data) - 12, MOST_FOOTER):
         raise PageError(f"a footer of {size:,} bytes")
     try:
-        return _footer(Reader(data[-8 - size : -8]).struct())
+        return _footer(StructReader(data[-8 - size : -8]).struct())
     except ThriftError as error:
         raise PageError(f"footer: {error}") from None
 
@@ -82,7 +82,7 @@ def pages_of(data: memoryview, chunk: Chunk) -> Iterator[Page]:
     if at < 0 or chunk.size < 0 or end > len(data):
         raise PageError(f"column {chunk.path} lies outside the file")
     while at < end and seen < chunk.values:
-        reader = Reader(data[:end], at)
+        reader = StructReader(data[:end], at)
         try:
             page = _page(reader.struct())
         except ThriftError as error:

@@ -16,7 +16,7 @@ class ThriftError(ValueError):
     """The bytes are no such struct."""
 
 
-class Reader:
+class StructReader:
     """Reads structs from `data`, from the place `at` on; `at` stands behind what was read last."""
 
     def __init__(self, data: memoryview, at: int = 0) -> None:
