@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from generator.schema.thrift_compact import StructReader, Struct, ThriftError, Value
+from generator.schema.thrift_compact import Struct, StructReader, ThriftError, Value
 
 MAGIC = b"PAR1"
 DATA, INDEX, DICTIONARY, DATA_V2 = range(4)
