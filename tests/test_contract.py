@@ -8,6 +8,7 @@ import json
 import re
 import tomllib
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -20,6 +21,7 @@ from generator.schema.audit_draw import DEFAULT_SIZE, FLOOR, LEAST_SIZE
 from generator.schema.errors import CapError, CheckError, InputError
 from generator.schema.tables import METRICS
 from generator.schema.verdict import OUTCOMES, STATUSES, UNWRAPPED, VOTE_ERRORS, score_bin
+from generator.scoring.reasons import Reason, RubricReason
 from harness.plan.run_toml import load_plan
 from harness.terminal.report import INTERRUPTED
 from tests.contract_blocks import BLOCKS, DOCS, FORMULAS, MARKED, rendered
@@ -151,6 +153,16 @@ class TestNumbers:
         told = [int(row[0]) for row in rows(section("stages", "Exit codes"))]
         assert told == [0, CheckError.exit_code, InputError.exit_code, CapError.exit_code, INTERRUPTED]
 
+    def test_reasons_against_publishing(self):
+        known = {kind.model_fields["check"].default: kind for kind in get_args(Reason)}
+        del known["told_before"]  # carried over from an older format, and described there
+        told = rows(section("publication", "Gate"))
+        assert [row[0].strip("`") for row in told] == list(known)
+        for row in told:
+            kind = known[row[0].strip("`")]
+            assert LISTED.findall(row[2]) == [name for name in kind.model_fields if name != "check"]
+            assert (row[3] == "yes") == (kind in get_args(RubricReason))
+
     def test_audit_draw(self):
         text = section("stages", "The audit draw")
         assert f"({DEFAULT_SIZE} by default), {LEAST_SIZE}, and the sum over strata of min({FLOOR}," in text
@@ -179,6 +191,12 @@ class TestPathsInProse:
     def test_each_path_that_is_named_exists(self, path):
         named = self.NAMED.findall((ROOT / path).read_text("utf-8"))
         assert [name for name in named if not (ROOT / name).exists()] == []
+
+    @pytest.mark.parametrize("path", [*PROSE, *(f"docs/contract/{p.name}" for p in sorted(DOCS.glob("*.md")))])
+    def test_each_link_leads_somewhere(self, path):
+        prose = LISTED.sub("", (ROOT / path).read_text("utf-8"))  # a grammar in code looks like a link
+        linked = re.findall(r"\]\((?!https?:|mailto:|#)([^)#\s]+)", prose)
+        assert [link for link in linked if not ((ROOT / path).parent / link).exists()] == []
 
     def test_contributing_names_every_room(self):
         named = set(self.NAMED.findall((ROOT / "CONTRIBUTING.md").read_text("utf-8")))
