@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from generator.runs.reader import load_run
 from generator.schema.bank import Bank
 from generator.schema.canonical import sha256_hex
 from generator.schema.errors import InputError
+from harness.bank.reader import read_bank_folder
 from harness.batches import lane as lanes
 from harness.batches.connect import batch_lane, open_journal
 from harness.batches.journal import Journal
@@ -24,12 +27,16 @@ from harness.money.budget import Book, Ledger, caps_of, worst_case
 from harness.plan.records import Prices
 from tests.batch_server import BatchServer, Faults
 from tests.factories import make_bank
-from tests.plans import PARAMS, PRICES, live_data, make_plan
+from tests.plans import PARAMS, PRICES, live_data, make_plan, write_run_toml
+from tests.programs import invoke as program
 from tests.scripted_server import chat
 
 API = ("openai", "anthropic")
 COST = 20 * 10**6 + 5 * 10**7  # what the server's usage comes to, picodollars
 CLOCK = 1_000_000.0
+BANK = Path(__file__).parent.parent / "content" / "bank"
+WORKING = read_bank_folder(BANK)
+CONCEPT = sorted(c.id for c in WORKING.concepts if c.rubric == "stance" and c.attribute == "age")[0]
 
 
 @pytest.fixture(scope="module")
@@ -141,6 +148,20 @@ class TestOneBatch:
             outcome = Run(tmp_path, bank, server.url, api, batch={"requests": 4, "at_once": 2})(calls(10))
         assert [len(b.requests) for b in server.batches.values()] == [4, 4, 2]
         assert len(outcome.answers) == 10
+
+    def test_a_batch_holds_calls_of_one_model(self, tmp_path: Path, bank: Bank, api: str) -> None:
+        other = {**live_data(bank)["models"][0], "model": "beta/two", "api_model": "two"}
+        mixed = [
+            Call(sha256_hex(f"{m}|{i}"), "subject", "local", replace(request(i), model=m, api_model=name), blank)
+            for i in range(3)
+            for m, name in (("alpha/one", "one"), ("beta/two", "two"))
+        ]
+        with BatchServer() as server:
+            run = Run(tmp_path, bank, server.url, api, models=[live_data(bank)["models"][0], other])
+            outcome = run(mixed)
+        models = [{(r.get("body") or r["params"])["model"] for r in b.requests} for b in server.batches.values()]
+        assert sorted(models, key=str) == [{"one"}, {"two"}]
+        assert len(outcome.answers) == 6
 
     def test_a_batch_stays_below_the_vendors_size(
         self, tmp_path: Path, bank: Bank, api: str, monkeypatch: pytest.MonkeyPatch
@@ -423,3 +444,49 @@ def _request(api: str, number: int) -> dict[str, Any]:
     message = {"role": "user", "content": f"{number:02}"}
     body = {"model": "one", "messages": [message]}
     return {"params": body} if api == "anthropic" else {"body": body}
+
+
+class TestCommands:
+    """The verbs that an operator types, over an endpoint that takes batches."""
+
+    def _data(self, url: str, api: str) -> dict[str, Any]:
+        data = live_data(WORKING, url)
+        form = {"anthropic": "none", "openai": "json_schema"}[api]
+        batch = {"api": api, "poll": 0.01}
+        data["endpoints"]["local"] |= {"mode": "batch", "batch": batch, "response_format": form, "key_env": "BATCH_KEY"}
+        return data
+
+    def test_a_run_goes_from_prompts_to_judged_rows(
+        self, tmp_path: Path, api: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def say(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+            judging = "system" in body or body["messages"][0]["role"] == "system"
+            vote = {"label": "SUPPORT", "verdict_matches_prose": True, "evidence": "ends with SUPPORT"}
+            return 200, chat(json.dumps(vote) if judging else "I think so. SUPPORT")
+
+        monkeypatch.setenv("BATCH_KEY", "k-1")
+        folder = tmp_path / "batched"
+        with BatchServer(say) as server:
+            write_run_toml(folder, self._data(server.url, api))
+            words = (folder, "--bank", BANK, "--cache", tmp_path / "c.sqlite")
+            asked = program("eval", *words, "--concept", CONCEPT, "--json")
+            judged = program("judge", *words, "--partial", "--json")
+        assert (asked.returncode, judged.returncode) == (0, 0), asked.stderr + judged.stderr
+        rows = len(WORKING.groups_of("age")) * 2
+        counts = json.loads((folder / "manifest.json").read_text())["counts"]
+        assert counts == {"scored": rows, "refused": 0, "contested": 0, "error": 0}
+        assert len(server.batches) == 2  # the model's, and one of both primary judges: here they are one api_model
+        run = load_run(folder)
+        assert run.models == ("alpha/one",)
+
+    def test_a_form_that_the_vendor_does_not_know_is_refused_before_anything_is_asked(self, tmp_path: Path) -> None:
+        data = self._data("http://127.0.0.1:9/v1", "anthropic")
+        data["endpoints"]["local"] |= {
+            "response_format": "json_schema",
+            "params": ["max_tokens", "temperature", "seed"],
+        }
+        write_run_toml(tmp_path / "r", data)
+        done = program("eval", tmp_path / "r", "--bank", BANK, "--cache", tmp_path / "c.sqlite")
+        assert done.returncode == 2
+        assert "endpoints.local.response_format: 'json_schema' is unknown to this batch endpoint" in done.stderr
+        assert "endpoints.local.params: 'seed' is unknown to this batch endpoint" in done.stderr

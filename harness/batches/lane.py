@@ -154,18 +154,7 @@ class VendorLane:
 
     def _reserve(self, desk: Desk) -> list[tuple[PendingCall, int, int]]:
         """Take a batch's worth of calls from the queue and reserve for each; returns (call, amount, entry)."""
-        wanted: list[tuple[PendingCall, int]] = []
-        size = 0
-        while self._waiting and len(wanted) < min(self._plan.requests, self._dialect.largest):
-            asked = self._waiting[0]
-            if desk.outcome.closed(asked.call):
-                desk.outcome.leave(self._waiting.popleft().call)
-                continue
-            size += len(self._dialect.request("x" * 64, self._body(asked.request))) + 1
-            if wanted and size > self._dialect.largest_bytes:
-                break
-            callee = desk.callee(asked.call)
-            wanted.append((self._waiting.popleft(), worst_case(asked.request, callee.prices)))
+        wanted = [(a, worst_case(a.request, desk.callee(a.call).prices)) for a in self._next(desk)]
         made = desk.books.reserve([(asked.call, amount) for asked, amount in wanted])
         granted = []
         for (asked, amount), entry in zip(wanted, made, strict=True):
@@ -176,6 +165,27 @@ class VendorLane:
             else:
                 desk.outcome.leave(asked.call, entry.account)
         return granted
+
+    def _next(self, desk: Desk) -> list[PendingCall]:
+        """Take the next batch's calls from the queue: all for one model, as OpenAI asks, within the vendor's limits."""
+        chosen: list[PendingCall] = []
+        later: deque[PendingCall] = deque()
+        size = 0
+        most = min(self._plan.requests, self._dialect.largest)
+        while self._waiting and len(chosen) < most and size < self._dialect.largest_bytes:
+            asked = self._waiting.popleft()
+            if desk.outcome.closed(asked.call):
+                desk.outcome.leave(asked.call)
+                continue
+            length = len(self._dialect.request("x" * 64, self._body(asked.request))) + 1
+            fits = size + length <= self._dialect.largest_bytes
+            if chosen and not (fits and asked.request.api_model == chosen[0].request.api_model):
+                later.append(asked)
+                continue
+            chosen.append(asked)
+            size += length
+        self._waiting.extendleft(reversed(later))
+        return chosen
 
     async def _submit(self, granted: Sequence[tuple[PendingCall, int, int]], desk: Desk) -> None:
         nonce = secrets.token_hex(8)

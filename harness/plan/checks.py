@@ -142,11 +142,24 @@ def _endpoint_faults(name: str, endpoint: EndpointPlan) -> Iterator[str]:
         yield f"{place}.params: 'max_tokens' is missing; no spend cap holds at an endpoint that cannot be told it"
     for param in sorted(set(endpoint.params) & set(RESERVED_PARAMS)):
         yield f"{place}.params: {param!r} is set by the harness; leave it out"
+    yield from _batch_faults(place, endpoint)
     for header, value in endpoint.headers.items():
         if header.lower() in _RESERVED_HEADERS:
             yield f"{place}.headers: {header!r} is set by the harness; leave it out"
         elif _HEADER.fullmatch(header) is None or not (value.isascii() and value.isprintable()):
             yield f"{place}.headers: {header!r}: {value!r} is no header that can be sent; use printable ASCII"
+
+
+def _batch_faults(place: str, endpoint: EndpointPlan) -> Iterator[str]:
+    """Yield what a vendor's batches do not know under the name that a chat completion has for it."""
+    if endpoint.mode != "batch" or endpoint.batch.api != "anthropic":
+        return
+    if endpoint.response_format != "none":
+        yield f"{place}.response_format: {endpoint.response_format!r} is unknown to this batch endpoint; use 'none'"
+    if endpoint.max_tokens_name != "max_tokens":
+        yield f"{place}.max_tokens_name: this batch endpoint knows only 'max_tokens'"
+    if "seed" in endpoint.params:
+        yield f"{place}.params: 'seed' is unknown to this batch endpoint; leave it out"
 
 
 def _callee_faults(plan: RunPlan, place: str, callee: Callee) -> Iterator[str]:
