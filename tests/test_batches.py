@@ -71,7 +71,9 @@ class Run:
     def __init__(self, folder: Path, bank: Bank, url: str, api: str, **changes: Any) -> None:
         data = live_data(bank, url)
         batch = {"api": api, "poll": 0.01, **changes.pop("batch", {})}
-        data["endpoints"]["local"] |= {"mode": "batch", "batch": batch, "key_env": "KEY", **changes.pop("local", {})}
+        form = "none" if api == "anthropic" else "json_schema"
+        endpoint = {"mode": "batch", "batch": batch, "response_format": form, "key_env": "KEY"}
+        data["endpoints"]["local"] |= {**endpoint, **changes.pop("local", {})}
         data |= changes
         self.folder, self.plan, self.clock = folder, make_plan(data), CLOCK
 
