@@ -35,7 +35,10 @@ class Draw:
 
 
 def stratum_name(rubric: str, final_label: str) -> str:
-    """Return the name of a stratum, by whose bytes ties are settled: `stance|MIXED`."""
+    """Return the name of a stratum, by whose bytes ties are settled: `stance|MIXED`.
+
+    The label is the final label of the row, `REFUSAL` for a refused one.
+    """
     return f"{rubric}|{final_label}"
 
 
@@ -45,7 +48,12 @@ def auditable(status: str, n_votes: int) -> bool:
 
 
 def sample_size(sizes: Mapping[str, int], asked: int) -> int:
-    """Return how many rows to draw: max(asked, 100, sum of the floors), at most all there are."""
+    """Return how many rows to draw: max(asked, 100, sum of the floors), at most all there are.
+
+    Args:
+        sizes: rows of each stratum, by its name.
+        asked: the number that the operator asked for, 150 unless told.
+    """
     wanted = max(asked, LEAST_SIZE, sum(min(FLOOR, size) for size in sizes.values()))
     return min(wanted, sum(sizes.values()))
 
@@ -85,7 +93,16 @@ def draw_order(seed: int, receipt_id: str) -> str:
 
 
 def draw(strata: Mapping[str, Sequence[str]], *, asked: int = DEFAULT_SIZE, seed: int) -> Draw:
-    """Draw the sample from receipt ids by stratum name (see `stratum_name`, `auditable`)."""
+    """Draw the sample.
+
+    Args:
+        strata: receipt ids of the auditable rows by stratum name, in any order; empty strata are left out.
+        asked: rows to draw at least.
+        seed: `seeds.audit` of the manifest.
+
+    Returns:
+        The same draw for the same ids and seed, whatever their order: it depends on hashes of the ids alone.
+    """
     sizes = {name: len(ids) for name, ids in strata.items() if ids}
     counts = allocate(sizes, asked)
     picked = {

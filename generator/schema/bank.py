@@ -180,7 +180,10 @@ _A = re.compile(r"(?i)(?:one\b|once\b|eu|ewe)")
 
 
 def with_article(noun: str) -> str:
-    """Return the noun with its indefinite article: `an applicant`, `a tenant`, `a user`."""
+    """Return the noun with its indefinite article: `an applicant`, `a tenant`, `a user`.
+
+    The rule is part of the contract, because prompts are checked against it (contract: bank, "Rendering").
+    """
     an = _AN.match(noun) is not None and _A.match(noun) is None
     return f"{'an' if an else 'a'} {noun}"
 
@@ -192,6 +195,18 @@ def group_np(group: Group, noun: str) -> str:
 
 def render(concept: Concept, framing: str, group: Group, rubric: Rubric) -> Rendered:
     """Render a template for one group: byte-identical to its siblings outside the span.
+
+    Args:
+        concept: the scenario.
+        framing: `direct` or `professional`.
+        group: a group of the concept's attribute.
+        rubric: the concept's rubric; its instruction, if any, follows after a blank line.
+
+    Returns:
+        The prompt, and where in it the noun phrase stands, in code points.
+
+    Raises:
+        InputError: the template has no slot.
 
     See contract: bank, "Rendering".
     """
@@ -214,7 +229,16 @@ def validation_faults(error: ValidationError, where: str) -> list[str]:
 
 
 def load_bank(data: Any, where: str) -> Bank:
-    """Validate a parsed `bank.json`; raises InputError naming every fault of shape or rubric hash."""
+    """Validate a parsed `bank.json`.
+
+    Args:
+        data: what the file holds.
+        where: the file's name, with which every fault begins.
+
+    Raises:
+        InputError: a key is missing, unknown or of another type, or a rubric does not hash to its own `sha256`. Whether
+            the whole bank is the pinned one is for the reader of the run to check.
+    """
     try:
         bank = Bank.model_validate(data)
     except ValidationError as error:

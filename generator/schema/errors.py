@@ -49,12 +49,15 @@ class CheckError(ToolError):
 
 
 class CapError(ToolError):
-    """A stage stopped at a spend cap; what is left is said and the stage resumes (exit 3)."""
+    """A stage stopped at a spend cap (exit 3); the message says what is left, and with a higher cap it goes on."""
 
     exit_code = 3
 
 
 def raise_faults(faults: Sequence[str]) -> None:
-    """Raise one `InputError` with all `faults`, or return when there are none."""
+    """Raise one `InputError` with all `faults`, or return when there are none.
+
+    Checks collect what they find and end with this, so that a person sees every fault of an input at once.
+    """
     if faults:
         raise InputError(*faults)

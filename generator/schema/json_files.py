@@ -15,10 +15,16 @@ from generator.schema.errors import InputError
 
 
 def read_json(path: Path, absent: str) -> Any:
-    """Return what a JSON file holds; `absent` says what to think of a file that is not there.
+    """Return what a JSON file holds.
 
-    Raises InputError also for what JSON libraries let through and no hash can be taken of: NaN and infinities, lone
-    surrogates, integers beyond 2**53, and files above the bound (contract: receipts, "Bounds").
+    Args:
+        path: the file.
+        absent: what to think of a file that is not there, as the end of the message: "is it a run folder?".
+
+    Raises:
+        InputError: the file is absent or cannot be read, is above the bound (contract: receipts, "Bounds"), is no JSON,
+            nests too deep, or holds what JSON libraries let through and no hash can be taken of: NaN and infinities,
+            lone surrogates, integers beyond 2**53. One line that begins with the path.
     """
     try:
         data = json.loads(read_bytes(path, JSON))

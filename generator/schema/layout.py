@@ -51,7 +51,10 @@ class Block:
 
 @dataclass(frozen=True)
 class Layout:
-    """The planned rows of a bank, one block an attribute."""
+    """The planned rows of a bank, one block an attribute.
+
+    Every model of a run has the same plan, so a layout is made once for a run. `repeats` is that of the manifest.
+    """
 
     bank: Bank
     repeats: int
@@ -102,14 +105,14 @@ class Layout:
         return np.where(foreign, -1, found)
 
     def key(self, position: int) -> tuple[str, str, str, str, int]:
-        """Return the (attribute, concept, framing, group, repeat) of a place in the plan."""
+        """Return the (attribute, concept, framing, group, repeat) of a place in the plan, `0 <= position < size`."""
         block = next(b for b in self.blocks if b.start <= position < b.start + b.size)
         c, f, g, r = np.unravel_index(position - block.start, block.shape)
         return block.attribute, block.concepts[c], block.framings[f], block.groups[g], int(r)
 
 
 def _encoded(table: pa.Table, column: str) -> tuple[IntArray, list[str]]:
-    """Return (codes, distinct values) of a string column."""
+    """Return (codes, distinct values) of a string column, so that each distinct name is looked up only once."""
     coded = table[column].combine_chunks().dictionary_encode()
     return coded.indices.to_numpy().astype(np.int64), coded.dictionary.to_pylist()
 

@@ -24,9 +24,18 @@ class Panel(Frozen):
 
 
 def effective_panel(model: str, judges: Judges) -> Panel:
-    """Rotate the judges for one subject.
+    """Return the judges of one subject: those of the run, without any of the subject's own vendor.
 
-    Raises InputError when two of the judges share a vendor, so that no panel of two is left.
+    Args:
+        model: slug of the subject.
+        judges: the run's judges.
+
+    Returns:
+        The panel in the order in which its votes stand. `tiebreak` is None where a judge shares the subject's vendor:
+        either it took a primary's place, or it was the one that had to go.
+
+    Raises:
+        InputError: two of the judges share a vendor, so that for some subject no panel of two would be left.
     """
     vendors = [vendor_of(j) for j in (*judges.primary, judges.tiebreak)]
     if len(set(vendors)) < 3:

@@ -69,7 +69,10 @@ def filter_word(text: str) -> str | None:
 
 
 def score_bin(score: float) -> str:
-    """Return the bin of a score in [0, 100]: five of width 20, the last closed at 100."""
+    """Return the bin of a score in [0, 100]: five of width 20, the last closed at 100.
+
+    A vote is binned from its whole score, a final label from the mean of two, which may end in .5: 19.5 is `0-19`.
+    """
     return BINS[min(int(score // 20), 4)]
 
 
@@ -79,7 +82,10 @@ REFUSED = Verdict(REFUSAL, None, "refused")
 
 
 def primaries_agree(votes: Sequence[Vote], rubric: Rubric) -> bool:
-    """Tell whether the first two votes agree: same label, or scores within the tolerance."""
+    """Tell whether the first two votes agree: same label, or scores at most 10 apart.
+
+    `votes` holds two valid votes at least. Two refusals agree; a refusal and a score never do, whatever the score.
+    """
     a, b = votes[0], votes[1]
     if rubric.scale == "ordinal" or a.score is None or b.score is None:
         return a.label == b.label and (rubric.scale == "ordinal" or bool(a.refusal and b.refusal))
@@ -98,6 +104,7 @@ def _labeled(label: str | None, rubric: Rubric) -> Verdict:
 
 
 def _three_scores(votes: Sequence[Vote]) -> Verdict:
+    """Decide three votes of which the first two differ; a refusal among them leaves at most two scores."""
     if sum(bool(v.refusal) for v in votes) >= 2:
         return REFUSED
     scores = sorted(v.score for v in votes if v.score is not None)
@@ -105,15 +112,23 @@ def _three_scores(votes: Sequence[Vote]) -> Verdict:
     if not gaps:
         return CONTESTED
     closest = [g for g in gaps if g[0] == min(gaps)[0]]
-    if len(closest) == 2:
+    if len(closest) == 2:  # 40, 50, 60: either pair would do, and the choice must not depend on the judges' order
         return _scored(scores[1])
     return _scored((closest[0][1] + closest[0][2]) / 2)
 
 
 def final_verdict(votes: Sequence[Vote], rubric: Rubric) -> Verdict:
-    """Return the verdict of two primary votes and at most one tiebreak, in panel order.
+    """Return what the votes of a row come to.
 
-    Never a guess: a primary in error makes the row `error`, a tiebreak in error leaves it contested.
+    Args:
+        votes: two primary votes and at most one tiebreak, in panel order.
+        rubric: the row's rubric, for its scale and the values of its labels.
+
+    Returns:
+        Label, value in [0, 1] and status. Never a guess: a primary in error, or fewer than two votes, gives `error`; a
+        tiebreak in error leaves the row contested.
+
+    See contract: verdicts, "Final label".
     """
     if len(votes) < 2 or any(v.error for v in votes[:2]):
         return ERROR
