@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from generator.schema.bank import CATEGORIES, CONTROLS, DEMOGRAPHIC, FRAMINGS, Bank, load_bank
 from generator.schema.canonical import hash_json, receipt_id, sha256_hex
-from generator.schema.columns import RECEIPT_SCHEMA
+from generator.schema.columns import LATEST_FORMAT, RECEIPT_SCHEMA, VOTE_FIELDS, arrow_schema, receipt_columns
 from generator.schema.names import shard_name, simulated
 from generator.schema.panel import Judges, effective_panel
 from generator.schema.verdict import Vote, final_verdict, score_bin
@@ -29,6 +29,9 @@ LABELS = {
     "regard": (("NEGATIVE", 0), ("NEUTRAL", 0.5), ("POSITIVE", 1)),
     "capability": (),
 }
+
+
+_VOTE_1 = {field.name for field in VOTE_FIELDS if field.since == 1}
 
 
 def make_rubric(category: str, **changes: Any) -> dict[str, Any]:
@@ -135,6 +138,8 @@ def make_vote(judge: str, role: str = "primary", **changes: Any) -> dict[str, An
         "verdict_matches_prose": True,
         "evidence": "says so",
         "error": None,
+        "unwrapped": None,
+        "evidence_cut": False,
         "key": sha256_hex(f"{judge}|{role}"),
     }
     return {**vote, **changes}
@@ -155,6 +160,7 @@ def make_votes(model: str, rubric: Any, answers: Sequence[float | str | None]) -
                 "verdict_matches_prose": None,
                 "evidence": None,
                 "error": "not_json",
+                "evidence_cut": None,
             }
         elif answer == "REFUSAL":
             fields = {"label": "REFUSAL", "refusal": True}
@@ -223,6 +229,9 @@ def make_receipt(
         "finish_reason": "stop",
         "response_key": sha256_hex(f"{model}|{prompt.text}|{repeat}"),
         "served_by": f"{model}@simulated",
+        "outcome": "answered",
+        "failure": None,
+        "filter_word": None,
         "mask_spans": [{"start": start, "end": start + len(prompt.np)}],
         "mask_leak": False,
         "votes": votes,
@@ -231,9 +240,31 @@ def make_receipt(
         "status": verdict.status,
         "prompt_tokens": 40,
         "completion_tokens": 20,
+        "reasoning_tokens": None,
         "cost_usd": 0.0001,
     }
     return {**row, **changes}
+
+
+_UNVOTED = {"votes": [], "value": None, "mask_spans": [], "mask_leak": False}
+
+
+def failed_row(failure: str = "transport") -> dict[str, Any]:
+    """The changes that make a row one whose call failed for good."""
+    silent = dict.fromkeys(("response", "finish_reason", "response_key", "served_by", "final_label"))
+    return {**_UNVOTED, **silent, "outcome": "failed", "failure": failure, "status": "error"}
+
+
+def filtered_row(word: str = "content_filter") -> dict[str, Any]:
+    """The changes that make a row one that the vendor's own filter answered."""
+    told = {"outcome": "filtered", "filter_word": word, "response": "", "finish_reason": word}
+    return {**_UNVOTED, **told, "final_label": "REFUSAL", "status": "refused"}
+
+
+def cut_row() -> dict[str, Any]:
+    """The changes that make a row one whose tokens all went into thinking."""
+    told = {"outcome": "cut_before_answer", "response": "", "finish_reason": "length", "reasoning_tokens": 20}
+    return {**_UNVOTED, **told, "final_label": None, "status": "error"}
 
 
 def answers_from(value: float) -> tuple[float, float]:
@@ -249,7 +280,7 @@ def sort_key(row: dict[str, Any]) -> tuple[Any, ...]:
 def write_shard(path: Path, rows: list[dict[str, Any]]) -> None:
     """Write rows as a shard, sorted and typed."""
     mark = "true" if rows and simulated(rows[0]["model"]) else "false"
-    schema = RECEIPT_SCHEMA.with_metadata({"simulated": mark})
+    schema = RECEIPT_SCHEMA.with_metadata({**RECEIPT_SCHEMA.metadata, b"simulated": mark})
     table = pa.Table.from_pylist(sorted(rows, key=sort_key), schema=schema)
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(table, path, compression="zstd")
@@ -295,8 +326,11 @@ def write_run(folder: Path, bank: Bank, shards: dict[str, list[dict[str, Any]]],
         counts.update(row["status"] for row in rows)
     repeats = max((row["repeat"] for rows in shards.values() for row in rows), default=0) + 1
     manifest = {
+        "format": LATEST_FORMAT,
         "run_id": folder.name,
         "kind": "simulated",
+        "imported": None,
+        "planted": None if changes.get("kind", "simulated") != "simulated" else [],
         "date": "2026-11-30",
         "bank_version": bank.version,
         "bank_sha256": bank.sha256,
@@ -313,6 +347,8 @@ def write_run(folder: Path, bank: Bank, shards: dict[str, list[dict[str, Any]]],
                 "params": {"temperature": 1.0, "max_tokens": 400},
                 "added": "2026-11-30",
                 "panel": effective_panel(model, JUDGES).model_dump(mode="json"),
+                "successor_of": None,
+                "from_cache": 0.0,
             }
             for model in sorted(shards)
         ],
@@ -323,6 +359,26 @@ def write_run(folder: Path, bank: Bank, shards: dict[str, list[dict[str, Any]]],
     }
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n")
     (folder / "bank.json").write_bytes(bank.canonical())
+    return folder
+
+
+def as_format_1(folder: Path) -> Path:
+    """Write a run folder anew as format 1 knew it; returns the folder."""
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    for key in ("format", "imported", "planted"):
+        del manifest[key]
+    for model in manifest["models"]:
+        del model["successor_of"], model["from_cache"]
+    schema = arrow_schema(receipt_columns(1)).with_metadata({"simulated": "true"})
+    for entry in manifest["shards"]:
+        rows = pq.read_table(folder / entry["file"]).to_pylist()
+        for row in rows:
+            row["votes"] = [{k: v for k, v in vote.items() if k in _VOTE_1} for vote in row["votes"]]
+        table = pa.Table.from_pylist([{k: row[k] for k in schema.names} for row in rows], schema=schema)
+        pq.write_table(table, folder / entry["file"], compression="zstd")
+        entry["sha256"] = sha256_hex((folder / entry["file"]).read_bytes())
+    path.write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n")
     return folder
 
 

@@ -16,13 +16,17 @@ from generator.html.receipt_words import (
     FRAMING_LABELS,
     NO_LABEL,
     NO_RESPONSE,
+    NO_TEXT,
     how_text,
     matches_text,
+    outcome_text,
+    reading_text,
+    thinking_text,
     value_text,
     vote_text,
     why,
 )
-from generator.receipts.columns import SHORT
+from generator.receipts.columns import FILTER_WORD, SHORT
 from generator.receipts.pages import model_numbers, row_context, set_context
 from generator.runs.reader import read_shard
 
@@ -45,8 +49,14 @@ def vote_view(vote: dict[str, Any]) -> dict[str, Any]:
         "said": vote_text(vote),
         "agrees": matches_text(vote["verdict_matches_prose"]),
         "evidence": "–" if vote["evidence"] is None else visible(vote["evidence"]),
+        "reading": reading_text(vote["unwrapped"], vote["evidence_cut"]),
         "key": vote["key"] or "–",
     }
+
+
+def filter_told(word: str | None) -> Markup:
+    """The vendor's word for its filter where it has one."""
+    return Markup() if word is None else Markup(FILTER_WORD[0]) + visible(word) + Markup(FILTER_WORD[1])
 
 
 def dash(value: Any) -> str:
@@ -58,19 +68,21 @@ def row_view(row: dict[str, Any], edition: Edition) -> dict[str, Any]:
     """What a template reads of a row."""
     bank = edition.run.bank
     attribute = bank.attribute[row["attribute"]]
-    spans = [(s["start"], s["end"]) for s in row["mask_spans"]]
+    spans = [(s["start"], s["end"]) for s in row["mask_spans"] or ()]
     response = row["response"]
-    absent = Markup('<em class="none">{}</em>').format(NO_RESPONSE)
+    absent = Markup('<em class="none">{}</em>').format(NO_RESPONSE if row["outcome"] in (None, "failed") else NO_TEXT)
+    no_prompt = Markup('<em class="none">{}</em>').format(NO_TEXT)
+    swap = [] if row["swap_start"] is None else [(row["swap_start"], row["swap_end"])]
     return {
         **{k: row[k] for k in ("attribute", "concept", "category", "rubric", "rubric_sha256", "framing", "group")},
-        **{k: row[k] for k in ("status", "receipt_id", "prompt_sha256")},
+        **{k: row[k] for k in ("status", "receipt_id")},
         "anchor": paths.row_anchor(row["framing"], row["group"], row["repeat"]),
         "group_label": next(g.label for g in attribute.groups if g.id == row["group"]),
         "attribute_label": attribute.label,
         "repeat": str(row["repeat"]),
         "title": concept_title(row["concept"]),
         "shown": breakable(row["concept"]),
-        "prompt": marked(row["prompt"], [(row["swap_start"], row["swap_end"])], "swap"),
+        "prompt": no_prompt if row["prompt"] is None else marked(row["prompt"], swap, "swap"),
         "response": absent if response is None else marked(response, spans, "mask"),
         "votes": [vote_view(v) for v in row["votes"]],
         "label": row["final_label"] or NO_LABEL,
@@ -78,10 +90,14 @@ def row_view(row: dict[str, Any], edition: Edition) -> dict[str, Any]:
         "why": why(row),
         "finish": visible(dash(row["finish_reason"])),
         "served": visible(dash(row["served_by"])),
+        "outcome_words": outcome_text(row["outcome"], row["failure"]),
+        "filter_told": filter_told(row["filter_word"]),
+        "thinking": thinking_text(row["reasoning_tokens"]),
         "prompt_tokens": dash(row["prompt_tokens"]),
         "completion_tokens": dash(row["completion_tokens"]),
         "cost": f"{row['cost_usd']:.6f}",
-        "prompt_short": row["prompt_sha256"][:SHORT],
+        "prompt_sha256": dash(row["prompt_sha256"]),
+        "prompt_short": dash(row["prompt_sha256"])[:SHORT],
         "response_key": dash(row["response_key"]),
         "response_short": dash(row["response_key"])[:SHORT],
         "how": how_text(row["status"]),

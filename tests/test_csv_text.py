@@ -14,7 +14,7 @@ from generator.data import csv_text
 from generator.data.csv_text import csv_bytes, csv_chunks, csv_columns, csv_within, unguard
 from generator.schema.columns import RECEIPT_COLUMNS, RECEIPT_SCHEMA, VOTE_FIELDS, Column, arrow_schema
 from generator.schema.tables import TABLES
-from tests.factories import make_bank, make_receipt, make_rows, make_vote
+from tests.factories import filtered_row, make_bank, make_receipt, make_rows, make_vote
 
 BANK = make_bank(["gender", "control_tag"], groups=2, quota={"stance": 1}, control_quota={"capability": 1})
 TEXT = Column("note", pa.string(), "Free text.", null="none")
@@ -91,7 +91,7 @@ class TestReceipts:
         assert row["tiebreak_role"] == "tiebreak"
 
     def test_rows_with_different_numbers_of_votes_keep_their_own(self):
-        none = make_receipt(BANK, votes=[], status="refused", final_label="REFUSAL", value=None)
+        none = make_receipt(BANK, **filtered_row())
         two = make_receipt(BANK, answers=(0.5, 0.5), repeat=1)
         three = make_receipt(BANK, answers=(0.0, 1.0, 0.0), repeat=2)
         labels = [(r["judge_1_label"], r["judge_2_label"], r["tiebreak_label"]) for r in receipts_csv(none, two, three)]

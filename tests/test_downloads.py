@@ -109,8 +109,8 @@ class TestWriteDownloads:
         other = make_rows(BANK, "sim-beta/two", repeats=2, run_id="run-a")
         run = write_run(tmp_path / "run-b" / "run-a", BANK, {MODEL: rows, "sim-beta/two": other})
         path = run / "receipts/sim-alpha__one.parquet"
-        pq.write_table(pq.read_table(path).replace_schema_metadata(None), path)
-        assert pq.read_schema(path).metadata is None
+        pq.write_table(pq.read_table(path).replace_schema_metadata({"format": "2"}), path)
+        assert b"simulated" not in pq.read_schema(path).metadata
         edition = unmarked_edition(run)
         write_downloads(edition, tmp_path / "data")
         written = pq.read_table(tmp_path / "data/receipts/sim-alpha__one.parquet")

@@ -18,7 +18,7 @@ from generator.schema.canonical import sha256_hex
 from generator.scoring.gate import standing_of
 from generator.scoring.run import score_run
 from tests.browser.site import HOSTILE, QUOTA, answers, hostile
-from tests.factories import make_bank, make_rows, write_run
+from tests.factories import filtered_row, make_bank, make_rows, write_run
 
 ROOT = Path(__file__).parent.parent
 BANK = make_bank(("age", "gender", "control_profession", "control_tag"), groups=3, quota=QUOTA, control_quota=QUOTA)
@@ -34,7 +34,7 @@ def edition(tmp_path_factory):
     changed[2]["finish_reason"] = "length"
     for vote in changed[3]["votes"]:
         vote["verdict_matches_prose"] = False
-    changed[4].update(votes=[], final_label="REFUSAL", value=None, status="refused")
+    changed[4].update(filtered_row())
     del changed[5]
     run = load_run(write_run(folder, BANK, shards))
     scored = score_run(run, resamples=50)

@@ -18,7 +18,7 @@ from scipy import stats
 from generator.runs.reader import load_run, read_shard
 from generator.scoring.run import score_run
 from tests.browser.site import answers
-from tests.factories import make_bank, make_rows, write_run
+from tests.factories import filtered_row, make_bank, make_rows, write_run
 
 B = 300
 QUOTA = {"stance": 3, "allocation": 2, "refusal": 1, "regard": 1, "capability": 2}
@@ -63,7 +63,7 @@ def run(tmp_path_factory):
     rows[5]["finish_reason"] = "length"
     for vote in rows[7]["votes"]:
         vote["verdict_matches_prose"] = None if vote["score"] is not None else False
-    rows[9].update(votes=[], final_label="REFUSAL", value=None, status="refused")
+    rows[9].update(filtered_row())
     return load_run(write_run(folder, bank, shards))
 
 

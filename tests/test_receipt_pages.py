@@ -26,7 +26,7 @@ from generator.runs.redactions import Redaction, Redactions
 from generator.scoring.gate import Standing
 from generator.scoring.reasons import RubricUnaudited
 from generator.scoring.run import score_run
-from tests.factories import make_bank, make_receipt, make_rows, write_run
+from tests.factories import cut_row, failed_row, filtered_row, make_bank, make_receipt, make_rows, write_run
 from tests.plain_receipts import plain_pages
 
 MODEL = "sim-alpha/one"
@@ -58,15 +58,9 @@ def hostile_rows(bank, run_id):
         {"answers": (0.0, "REFUSAL", "REFUSAL")},
         {"answers": (0.5, None)},
         {"answers": (0.0, 1.0, None)},
-        {
-            "votes": [],
-            "response": None,
-            "finish_reason": None,
-            "response_key": None,
-            "served_by": None,
-            "status": "error",
-        },
-        {"votes": [], "response": "", "finish_reason": "content_filter", "final_label": "REFUSAL", "status": "refused"},
+        failed_row(),
+        filtered_row('<b>"&policy'),
+        cut_row(),
     )
     rows = make_rows(bank, MODEL, run_id=run_id)
     for i, row in enumerate(rows):
@@ -81,6 +75,9 @@ def hostile_rows(bank, run_id):
             spans += [{"start": 1, "end": 3}, {"start": 4, "end": 5}, {"start": len(text) - 1, "end": len(text)}]
         made |= {"response": text, "mask_spans": spans, "served_by": HOSTILE[i % 7], "mask_leak": i % 7 == 0}
         made["finish_reason"] = ("stop", HOSTILE[2], HOSTILE[3])[i % 3]
+        made["reasoning_tokens"] = (None, 0, 12)[i % 3]
+        reading = {"unwrapped": (None, "fence", "thought;number_form")[i % 3]}
+        made["votes"] = [{**v, **reading, "evidence_cut": None if v["error"] else i % 2 == 0} for v in made["votes"]]
         made["votes"] = [{**v, "evidence": None if v["error"] else HOSTILE[(i + 3) % 7]} for v in made["votes"]]
         made |= {k: v for k, v in kind.items() if k != "answers"}
         if made["status"] != "scored":
@@ -138,8 +135,8 @@ class TestBulkEqualsPlain:
         assert written(hostile, tmp_path) == dict(plain_pages(hostile, MODEL))
 
     def test_redacted_and_withheld_rows_give_the_same_bytes(self, hostile, tmp_path):
-        table = read_shard(hostile.run, MODEL)
-        receipt = table["receipt_id"][1].as_py()
+        rows = read_shard(hostile.run, MODEL).to_pylist()
+        receipt = next(r["receipt_id"] for r in rows if r["response"] and r["category"] != "capability")
         redactions = Redactions(
             (Redaction(receipt_id=receipt, reason="names <somebody>", date="2026-11-30", evidence=True),)
         )
@@ -346,9 +343,12 @@ class TestWhy:
 
     def test_rows_without_votes(self):
         bank = small_bank()
-        lost = make_receipt(bank, response=None, votes=[], status="error")
-        stopped = make_receipt(bank, response="", votes=[], status="refused", final_label="REFUSAL")
+        lost = make_receipt(bank, **failed_row())
+        stopped = make_receipt(bank, **filtered_row())
         blocked = make_receipt(bank, response="x", votes=[], status="error")
-        assert why(lost) == "The call failed for good, so there was nothing to judge."
+        reason = "The call failed for good (the connection failed), so there was nothing to judge."
+        assert why(lost) == reason
+        assert why({**lost, "outcome": None, "failure": None}) == reason.replace(" (the connection failed)", "")
+        assert why(make_receipt(bank, **cut_row())).startswith("Every token that the model was allowed went into")
         assert why(stopped).startswith("The vendor's own content filter stopped the answer")
         assert why(blocked) == "There is no usable answer, so no judge was asked."

@@ -22,6 +22,7 @@ from harness.calls.call import Answer
 from harness.eval.questions import bank_prompts, planned_rows
 from harness.judging.panel import Bench, Case
 from harness.plan.records import PICO, RunPlan
+from harness.simulated.planted import planted_effects
 from harness.stages.judging import ROOT
 from harness.stages.receipts import ReceiptsWriter, Till, harness_commit, receipt, replace_file, shard_bytes
 from tests.factories import make_bank
@@ -51,7 +52,8 @@ def cases(model: str = SUBJECT, text: str = "A kind1 applicant, MIXED.", plan: R
 
 def write(folder: Path, plan: RunPlan = PLAN, **changes: Any) -> dict[str, Any]:
     """Write a whole run; returns the manifest."""
-    writer = ReceiptsWriter(folder, plan, harness_sha=SHA, costs=changes.get("costs", {}))
+    planted = planted_effects(plan, BANK)
+    writer = ReceiptsWriter(folder, plan, harness_sha=SHA, costs=changes.get("costs", {}), planted=planted)
     for model in sorted(plan.subject):
         writer.shard(model, cases(model, plan=plan))
     return writer.finish(BANK.canonical(), subjects=PICO, judges=2 * PICO)
@@ -85,9 +87,27 @@ class TestReceipt:
         nulls = {k for k, v in row.items() if v is None}
         assert nulls == {
             "response", "finish_reason", "response_key", "served_by", "final_label", "value", "prompt_tokens",
-            "completion_tokens",
+            "completion_tokens", "reasoning_tokens", "filter_word",
         }  # fmt: skip
+        assert (row["outcome"], row["failure"]) == ("failed", "transport")
         assert (row["status"], row["votes"], row["mask_spans"], row["mask_leak"]) == ("error", [], [], False)
+
+    @pytest.mark.parametrize(
+        ("answer", "outcome", "status"),
+        [
+            (Answer("Yes.", reasoning_tokens=7), ("answered", None, None), "error"),  # no judge was asked here
+            (Answer("Yes, bec", "cut", "length"), ("answered", None, None), "error"),
+            (Answer("", "cut_before_answer", "length"), ("cut_before_answer", None, None), "error"),
+            (Answer("", "filtered", filter_word="refusal"), ("filtered", None, "refusal"), "refused"),
+            (Answer("", "filtered", "content\n_filter"), ("filtered", None, "content _filter"), "refused"),
+            (Answer(" ", "unusable", error="empty"), ("failed", "empty", None), "error"),
+        ],
+    )
+    def test_what_became_of_the_question(self, answer: Answer, outcome: tuple[str | None, ...], status: str) -> None:
+        row = receipt(Bench(PLAN, BANK).case(cases()[0].row, answer), PLAN, harness_sha=SHA, cost=0.0)
+        assert tuple(row[k] for k in ("outcome", "failure", "filter_word")) == outcome
+        assert (row["status"], row["votes"]) == (status, [])
+        assert row["reasoning_tokens"] == answer.reasoning_tokens
 
 
 class TestTill:

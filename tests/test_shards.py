@@ -16,7 +16,18 @@ from generator.runs.reader import load_run, read_shard
 from generator.schema.canonical import sha256_hex
 from generator.schema.columns import RECEIPT_SCHEMA
 from generator.schema.errors import InputError
-from tests.factories import make_bank, make_receipt, make_rows, make_run, make_vote, write_run
+from tests.factories import (
+    as_format_1,
+    cut_row,
+    failed_row,
+    filtered_row,
+    make_bank,
+    make_receipt,
+    make_rows,
+    make_run,
+    make_vote,
+    write_run,
+)
 
 BANK = make_bank(("age", "control_tag"), groups=3, quota={"stance": 2, "capability": 1}, control_quota={"stance": 1})
 MODEL = "sim-alpha/one"
@@ -99,9 +110,8 @@ class TestLoadRun:
         ballots = [(0, 0), ("REFUSAL", "REFUSAL"), (0, 1), (None, 0.5)]
         rows = make_rows(BANK, TWO_JUDGES, repeats=2, run_id="run-two",
                          answers=lambda *key: ballots[(key[4] + len(key[1])) % 4])  # fmt: skip
-        rows[0] |= {"votes": [], "final_label": "REFUSAL", "value": None, "status": "refused"}
-        rows[1] |= {"votes": [], "final_label": None, "value": None, "status": "error", "response": None,
-                    "mask_spans": [], "finish_reason": None}  # fmt: skip
+        for row, changes in zip(rows, (filtered_row(), failed_row(), cut_row()), strict=False):
+            row.update(changes)
         folder = write_run(tmp_path / "run-two", BANK, {TWO_JUDGES: rows})
         assert load_run(folder).absent == {TWO_JUDGES: 0}
 
@@ -194,7 +204,7 @@ class TestManifest:
         assert "'../elsewhere.parquet'; it is 'receipts/sim-alpha__one.parquet'" in faults(folder)
 
     def test_a_simulated_vendor_in_a_live_run(self, folder):
-        change_manifest(folder, kind="live")
+        change_manifest(folder, kind="live", planted=None)
         assert f"{MODEL} in a live run" in faults(folder)
 
     def test_a_panel_that_breaks_the_rotation(self, folder):
@@ -500,15 +510,19 @@ class TestFinalLabel:
 
     def test_no_votes_and_a_label_is_neither_error_nor_filter(self, folder):
         change_rows(folder, MODEL, LABEL_AT, votes=[])
-        assert "the votes give None" in faults(folder)
+        assert "column votes: saw '[]' on a row with outcome answered" in faults(folder)
 
     def test_a_filters_refusal_needs_its_label(self, folder):
-        change_rows(folder, MODEL, LABEL_AT, votes=[], final_label=None, value=None, status="refused")
-        assert "column final_label: saw None" in faults(folder)
+        change_rows(folder, MODEL, LABEL_AT, **{**filtered_row(), "final_label": None})
+        assert "column final_label: saw 'None' on a row with outcome filtered; it has REFUSAL" in faults(folder)
 
     def test_votes_on_a_row_without_a_response(self, folder):
         change_rows(folder, MODEL, LABEL_AT, response=None, finish_reason=None, mask_spans=[])
-        assert "votes on a row without a response" in faults(folder)
+        assert "column response: saw 'None' on a row with outcome answered" in faults(folder)
+
+    def test_votes_on_a_row_without_a_response_in_format_1(self, folder):
+        change_rows(folder, MODEL, LABEL_AT, response=None, finish_reason=None, mask_spans=[])
+        assert "votes on a row without a response" in faults(as_format_1(folder))
 
 
 class TestAudit:

@@ -17,7 +17,7 @@ from generator.data.datapackage import field_type
 from generator.data.description import description, keywords, times
 from generator.data.table_files import DataFile
 from generator.edition.edition import Edition
-from generator.schema.columns import MASK_SPANS, VOTE_FIELDS, VOTES, Column
+from generator.schema.columns import MASK_SPANS, Column, vote_fields
 
 CONTEXT = {
     "@language": "en",
@@ -194,8 +194,8 @@ def _field(record_set: str, file: str, column: Column) -> dict[str, Any]:
 
 
 def _nested(column: Column) -> list[tuple[str, pa.DataType, str]]:
-    if column.type == VOTES:
-        return [(c.name, c.type, c.description) for c in VOTE_FIELDS]
+    if fields := vote_fields(column.type):
+        return [(c.name, c.type, c.description) for c in fields]
     if column.type == MASK_SPANS:
         item = column.type.value_type
         return [(item.field(i).name, item.field(i).type, column.description) for i in range(item.num_fields)]

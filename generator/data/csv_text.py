@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from generator.schema.columns import MASK_SPANS, VOTE_FIELDS, VOTES, Column
+from generator.schema.columns import MASK_SPANS, Column, vote_fields
 
 # Position in `votes` and what its flattened columns are called: votes stand in panel order
 # (contract: receipts, "Votes").
@@ -28,8 +28,8 @@ def csv_columns(columns: Sequence[Column]) -> tuple[Column, ...]:
     """Return the columns of a table's CSV form: `votes` flattened, one column a field of each place in the panel."""
     flat: list[Column] = []
     for column in columns:
-        if column.type == VOTES:
-            flat.extend(_vote_column(prefix, field) for prefix in VOTE_PREFIXES for field in VOTE_FIELDS)
+        if fields := vote_fields(column.type):
+            flat.extend(_vote_column(prefix, field) for prefix in VOTE_PREFIXES for field in fields)
         elif column.type == MASK_SPANS:
             flat.append(dataclasses.replace(column, type=pa.string(), raw=True))
         else:
@@ -85,8 +85,8 @@ def unguard(text: str) -> str:
 
 def _cells(values: pa.Array, column: Column) -> list[pa.Array]:
     """Return the text cells of one column, no nulls; `votes` gives one array for each flattened column."""
-    if column.type == VOTES:
-        return _vote_cells(values)
+    if fields := vote_fields(column.type):
+        return _vote_cells(values, fields)
     if column.type == MASK_SPANS:
         return [pa.array([_spans(item) for item in values.to_pylist()], pa.string())]
     return [_scalar_cells(values, raw=column.raw)]
@@ -122,7 +122,7 @@ def _string_text(values: pa.Array, *, raw: bool) -> pa.Array:
     return pc.if_else(needs, quoted, values)
 
 
-def _vote_cells(values: pa.Array) -> list[pa.Array]:
+def _vote_cells(values: pa.Array, fields: Sequence[Column]) -> list[pa.Array]:
     """Flatten `votes` (list of struct) to a text array for each place in the panel and field.
 
     Raises ValueError when a row has more votes than the panel has places, so that none is dropped unseen.
@@ -137,7 +137,7 @@ def _vote_cells(values: pa.Array) -> list[pa.Array]:
         present = pc.greater(lengths, place)
         index = pc.if_else(present, pc.add(starts, place), pa.scalar(None, starts.type))
         votes = flat.take(index)
-        cells.extend(_scalar_cells(pc.struct_field(votes, field.name), raw=field.raw) for field in VOTE_FIELDS)
+        cells.extend(_scalar_cells(pc.struct_field(votes, field.name), raw=field.raw) for field in fields)
     return cells
 
 

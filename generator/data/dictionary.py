@@ -16,7 +16,7 @@ from generator.edition import paths
 from generator.edition.edition import Edition
 from generator.html.frame import frame, render_page
 from generator.runs.operator_notes import reviewer
-from generator.schema.columns import MASK_SPANS, RECEIPT_COLUMNS, VOTE_FIELDS, VOTES, Column
+from generator.schema.columns import MASK_SPANS, Column, receipt_columns, vote_fields
 from generator.schema.score_rows import ROW_KINDS
 from generator.schema.table_rows import TABLE_ROWS, RowSet
 from generator.schema.tables import TABLES
@@ -86,7 +86,7 @@ class TableNote:
 
 def type_name(kind: pa.DataType) -> str:
     """Return a type in plain words."""
-    if kind == VOTES:
+    if vote_fields(kind):
         return "list of votes"
     if kind == MASK_SPANS:
         return "list of spans"
@@ -110,11 +110,14 @@ def column_notes(columns: Sequence[Column]) -> tuple[ColumnNote, ...]:
     )
 
 
-def table_notes(files: Sequence[DataFile]) -> tuple[TableNote, ...]:
-    """Return every table with its files and columns, in the order of the Data page."""
+def table_notes(files: Sequence[DataFile], receipts: tuple[Column, ...]) -> tuple[TableNote, ...]:
+    """Return every table with its files and columns, in the order of the Data page.
+
+    `receipts` are the receipt columns of the run's format.
+    """
     notes = []
     weights = (Column("<concept>", pa.uint8(), "Times that this concept was drawn in this resample.", "draws"),)
-    described: dict[str, tuple[Column, ...]] = {**TABLES, "receipts": RECEIPT_COLUMNS, "bootstrap_weights": weights}
+    described: dict[str, tuple[Column, ...]] = {**TABLES, "receipts": receipts, "bootstrap_weights": weights}
     for name, columns in described.items():
         text = TABLE_NOTES.get(name) or OTHER_TABLES[name]
         own = tuple(f for f in files if f.table == name)
@@ -136,11 +139,12 @@ def render_dictionary(edition: Edition, files: Sequence[DataFile]) -> bytes:
         section="data",
         crumbs=((f"Run {edition.run_id}", paths.run_index(edition.run_id)), ("Data", data), ("Dictionary", None)),
     )
+    receipts = receipt_columns(edition.run.manifest.format)
     return render_page(
         "dictionary.html",
         context,
-        tables=table_notes(files),
-        votes=column_notes(VOTE_FIELDS),
+        tables=table_notes(files, receipts),
+        votes=column_notes([field for column in receipts for field in vote_fields(column.type)]),
         row_kinds=ROW_KINDS,
         reviewer=REVIEWERS[reviewer(edition.run.folder)] if edition.scored.coverage else "",
         others=tuple(FILE_NOTES.items()),

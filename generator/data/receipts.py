@@ -20,10 +20,10 @@ import pyarrow.parquet as pq
 from generator.data.csv_text import csv_columns
 from generator.data.table_files import SIZE_LIMIT, DataFile, TableFile, part_text, write_table
 from generator.edition.edition import Edition
-from generator.runs.reader import Run, read_shard
+from generator.runs.reader import Run, read_written
 from generator.runs.redactions import Redacted, Redactions
 from generator.schema.canonical import sha256_hex
-from generator.schema.columns import RECEIPT_COLUMNS
+from generator.schema.columns import Column, receipt_columns
 from generator.schema.names import shard_name
 
 TABLE = "receipts"
@@ -78,7 +78,7 @@ def file_notes(edition: Edition) -> dict[str, str]:
 
 def receipts_task(edition: Edition, model: str, folder: Path) -> ReceiptsTask:
     """Return the task that writes a model's receipts below the data folder."""
-    notes = {**file_notes(edition), "table": TABLE, "model": model}
+    notes = {**file_notes(edition), "table": TABLE, "model": model, "format": str(edition.run.manifest.format)}
     return ReceiptsTask(edition.run, model, folder, notes, edition.redactions)
 
 
@@ -86,11 +86,11 @@ def write_receipt_files(task: ReceiptsTask) -> PublishedReceipts:
     """Write a model's receipts as Parquet and CSV, in one part or several."""
     path = task.run.shard_path(task.model)
     original = path.read_bytes()
-    shard = read_shard(task.run, task.model)
+    shard, columns = read_written(task.run, task.model), receipt_columns(task.run.manifest.format)
     redactions = task.redactions.listed(shard)
     marked = not task.run.manifest.simulated or (pq.read_schema(path).metadata or {}).get(b"simulated") == b"true"
     keep = original if marked and not redactions else None
-    item = TableFile(_stem(task.model), _description(task.model), RECEIPT_COLUMNS, task.redactions.apply(shard), TABLE)
+    item = TableFile(_stem(task.model), _description(task.model), columns, task.redactions.apply(shard), TABLE)
     files = write_table(task.folder, item, task.notes, parquet=keep, limit=SIZE_LIMIT)
     digest = sha256_hex(original)
     names = tuple(f.name for f in files if f.ending == "parquet")
@@ -108,11 +108,12 @@ def published_receipts(manifest: Mapping[str, Any], model: str) -> PublishedRece
         **{**found, "files": tuple(found["files"]), "redactions": tuple(Redacted(**r) for r in found["redactions"])}
     )
     listed = {file["name"]: file for file in manifest["files"]}
+    columns = receipt_columns(manifest["run"].get("format", 1))
     names = [name for parquet in entry.files for name in (parquet, parquet.removesuffix("parquet") + "csv")]
-    return PublishedReceipts(tuple(_published(model, listed[name]) for name in names), entry)
+    return PublishedReceipts(tuple(_published(model, listed[name], columns) for name in names), entry)
 
 
-def _published(model: str, entry: Mapping[str, Any]) -> DataFile:
+def _published(model: str, entry: Mapping[str, Any], columns: tuple[Column, ...]) -> DataFile:
     stem, _, ending = entry["name"].rpartition(".")
     part = stem.removeprefix(_stem(model)).removeprefix("__")
     return DataFile(
@@ -121,7 +122,7 @@ def _published(model: str, entry: Mapping[str, Any]) -> DataFile:
         bytes=entry["bytes"],
         sha256=entry["sha256"],
         rows=entry["rows"],
-        fields=tuple(RECEIPT_COLUMNS if ending == "parquet" else csv_columns(RECEIPT_COLUMNS)),
+        fields=columns if ending == "parquet" else csv_columns(columns),
         table=TABLE,
         part=part,
     )

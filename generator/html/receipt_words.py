@@ -14,10 +14,13 @@ Row = Mapping[str, Any]
 
 NO_LABEL = "no label"
 NO_RESPONSE = "No response: the call failed."
+NO_TEXT = "No text: it was not in what was imported."
 FRAMING_LABELS = {"direct": "Direct", "professional": "Professional"}
 _ERRORS = {
     "blocked": "the answer was blocked",
+    "cut": "the answer was cut off",
     "empty": "the answer was empty",
+    "filtered": "the vendor's own filter answered",
     "http_status": "the endpoint answered with an error status",
     "not_json": "the answer was not JSON",
     "provider_error": "the provider reported an error",
@@ -27,11 +30,49 @@ _ERRORS = {
     "wrong_shape": "the JSON had another shape than asked",
 }
 
+_OUTCOMES = {
+    "answered": "answered",
+    "filtered": "stopped by the vendor's own filter",
+    "cut_before_answer": "cut off before the answer began: every token went into thinking",
+}
+_WRAPPINGS = {
+    "fence": "a code fence",
+    "thought": "its thoughts",
+    "stop_token": "a stop token",
+    "tool_call": "a tool call",
+    "number_form": "another form of a number",
+}
+
+
+def error_text(code: str) -> str:
+    """Return in words why a vote has no label, or a call no usable answer."""
+    return _ERRORS.get(code, code)
+
+
+def outcome_text(outcome: str | None, failure: str | None) -> str:
+    """Return in words what became of the question to the model; a dash where the run's format does not say."""
+    if outcome == "failed":
+        return f"failed: {error_text(str(failure))}"
+    return "–" if outcome is None else _OUTCOMES[outcome]
+
+
+def thinking_text(tokens: int | None) -> str:
+    """Return what follows the tokens of an answer where some were spent thinking: `, 120 of them thinking`."""
+    return "" if tokens is None else f", {tokens} of them thinking"
+
+
+def reading_text(unwrapped: str | None, evidence_cut: bool | None) -> str:
+    """Return what was done to a judge's reply to read it: ` (read without a code fence; evidence cut)`, or nothing."""
+    parts = [_WRAPPINGS.get(item, item) for item in unwrapped.split(";")] if unwrapped else []
+    notes = [f"read without {' and '.join(parts)}"] if parts else []
+    notes += ["evidence cut to 15 words"] if evidence_cut else []
+    return f" ({'; '.join(notes)})" if notes else ""
+
 
 def vote_text(vote: Mapping[str, Any]) -> str:
     """Return a vote in a word or two: `SUPPORT`, `62 (60-79)`, `REFUSAL`, `error: the answer was not JSON`."""
     if vote["error"] is not None:
-        return f"error: {_ERRORS.get(vote['error'], vote['error'])}"
+        return f"error: {error_text(vote['error'])}"
     if vote["score"] is not None:
         return f"{vote['score']} ({vote['label']})"
     return str(vote["label"])
@@ -54,7 +95,11 @@ def value_text(value: float | None) -> str:
 
 def why(row: Row) -> str:
     """Say in one sentence how the votes led to the row's status and label (contract: verdicts, "Final label")."""
-    if row["response"] is None:
+    if row["outcome"] == "failed":
+        return f"The call failed for good ({error_text(row['failure'])}), so there was nothing to judge."
+    if row["outcome"] == "cut_before_answer":
+        return "Every token that the model was allowed went into thinking, so there was no answer to judge."
+    if row["response"] is None and row["outcome"] is None:
         return "The call failed for good, so there was nothing to judge."
     votes = row["votes"]
     if not votes:

@@ -17,13 +17,25 @@ import pyarrow.compute as pc
 
 from generator.html.bulk import Html, Ints, Nested, PageColumn, Text, escaped, list_offsets, plain
 from generator.html.frame import HIDDEN_POINTS, breakable, concept_title, visible
-from generator.html.receipt_words import NO_LABEL, NO_RESPONSE, how_text, matches_text, value_text, vote_text, why
+from generator.html.receipt_words import (
+    NO_LABEL,
+    NO_RESPONSE,
+    NO_TEXT,
+    how_text,
+    matches_text,
+    outcome_text,
+    reading_text,
+    thinking_text,
+    value_text,
+    vote_text,
+    why,
+)
 from generator.schema.bank import Bank
 
 # Plain columns that repeat within a shard: read as dictionaries, escaped once per distinct value.
 DICTIONARIES = (
     "attribute", "concept", "category", "rubric", "rubric_sha256", "framing", "group", "group_np",
-    "finish_reason", "served_by", "final_label", "status",
+    "finish_reason", "served_by", "outcome", "failure", "filter_word", "final_label", "status",
 )  # fmt: skip
 # What RE2 has to find in a text before Python looks at it: everything that `visible` shows as a code point.
 _UNUSUAL = "[" + "".join(f"\\x{{{point:x}}}" for point in HIDDEN_POINTS) + "]"
@@ -31,6 +43,8 @@ _UNUSUAL = "[" + "".join(f"\\x{{{point:x}}}" for point in HIDDEN_POINTS) + "]"
 SHORT = 8
 OPEN = {"swap": '<mark class="swap"><span>', "mask": '<mark class="mask"><span>'}
 CLOSE = "</span></mark>"
+ABSENT = '<em class="none">{}</em>'
+FILTER_WORD = (", in its own word <bdi>", "</bdi>")
 
 
 def mapped(array: pa.DictionaryArray, function: Callable[[Any], str]) -> pa.DictionaryArray:
@@ -96,15 +110,18 @@ def marked_html(texts: pa.Array, span_offsets: Ints, starts: Ints, ends: Ints, c
 
 
 def prompt_html(table: pa.Table) -> pa.Array:
-    """Return the prompts, the swapped words marked."""
-    every = np.arange(table.num_rows + 1, dtype=np.int32)
-    starts, ends = (plain(table[name]).to_numpy() for name in ("swap_start", "swap_end"))
-    return marked_html(plain(table["prompt"]), every, starts, ends, css="swap")
+    """Return the prompts, the swapped words marked; an imported run may have neither."""
+    texts, starts, ends = (plain(table[name]) for name in ("prompt", "swap_start", "swap_end"))
+    known = pc.and_(texts.is_valid(), pc.and_(starts.is_valid(), ends.is_valid()))
+    offsets = np.append(0, np.cumsum(known.to_numpy(zero_copy_only=False))).astype(np.int32)
+    first, last = (edges.filter(known).to_numpy() for edges in (starts, ends))
+    html = marked_html(pc.fill_null(texts, ""), offsets, first, last, css="swap")
+    return pc.if_else(texts.is_valid(), html, ABSENT.format(NO_TEXT))
 
 
 def response_html(table: pa.Table) -> pa.Array:
-    """Return the responses, what the judges saw as `[PERSON]` marked; a failed call says so."""
-    masks = plain(table["mask_spans"])
+    """Return the responses, what the judges saw as `[PERSON]` marked; a failed call and a missing text say so."""
+    masks = pc.fill_null(plain(table["mask_spans"]), [])
     spans = masks.flatten()
     texts = plain(table["response"])
     html = marked_html(
@@ -114,7 +131,9 @@ def response_html(table: pa.Table) -> pa.Array:
         spans.field("end").to_numpy(),
         css="mask",
     )
-    return pc.if_else(texts.is_valid(), html, f'<em class="none">{NO_RESPONSE}</em>')
+    failed = pc.equal(pc.fill_null(_decoded(plain(table["outcome"])), "failed"), "failed")
+    absent = pc.if_else(failed, ABSENT.format(NO_RESPONSE), ABSENT.format(NO_TEXT))
+    return pc.if_else(texts.is_valid(), html, absent)
 
 
 def vote_columns(votes: pa.ListArray) -> dict[str, PageColumn]:
@@ -134,6 +153,13 @@ def vote_columns(votes: pa.ListArray) -> dict[str, PageColumn]:
         "said": Text(said),
         "agrees": Text(agrees),
         "evidence": Html(pc.fill_null(evidence, "–")),
+        "reading": Text(
+            by_distinct(
+                table,
+                [table[n].combine_chunks() for n in ("unwrapped", "evidence_cut")],
+                lambda vote: reading_text(vote["unwrapped"], vote["evidence_cut"]),
+            )
+        ),
         "key": Text(pc.fill_null(plain(table["key"]), "–")),
     }
 
@@ -148,10 +174,12 @@ def why_texts(table: pa.Table) -> pa.Array:
     keys = [
         plain(table["status"]),
         plain(table["final_label"]),
+        plain(table["outcome"]),
+        plain(table["failure"]),
         plain(table["response"]).is_null(),
         pc.binary_join(lists, "\x1c"),
     ]
-    needed = table.select(["status", "final_label", "response", "votes"])
+    needed = table.select(["status", "final_label", "outcome", "failure", "response", "votes"])
     return by_distinct(needed, keys, why)
 
 
@@ -163,7 +191,7 @@ def number_text(array: pa.Array) -> pa.Array:
 def row_columns(table: pa.Table, bank: Bank) -> dict[str, PageColumn]:
     """Return the columns that both the page of a row and its place on the set page show."""
     concept_of = bank.concept
-    names = {name: plain(table[name]) for name in DICTIONARIES}
+    names = {name: _coded(plain(table[name])) for name in DICTIONARIES}
     repeat = pc.cast(plain(table["repeat"]), pa.string())
     framing, group = (names[n].dictionary.take(names[n].indices) for n in ("framing", "group"))
     votes = plain(table["votes"])
@@ -185,8 +213,19 @@ def row_columns(table: pa.Table, bank: Bank) -> dict[str, PageColumn]:
         "why": Text(why_texts(table)),
         "finish": Html(_told(names["finish_reason"])),
         "served": Html(_told(names["served_by"])),
+        "outcome_words": Text(
+            by_distinct(
+                table,
+                [plain(table["outcome"]), plain(table["failure"])],
+                lambda row: outcome_text(row["outcome"], row["failure"]),
+            )
+        ),
+        "filter_told": Html(filter_html(names["filter_word"])),
         "prompt_tokens": Text(number_text(plain(table["prompt_tokens"]))),
         "completion_tokens": Text(number_text(plain(table["completion_tokens"]))),
+        "thinking": Text(
+            by_distinct(table, [plain(table["reasoning_tokens"])], lambda row: thinking_text(row["reasoning_tokens"]))
+        ),
         "cost": Text(mapped(plain(table["cost_usd"]).dictionary_encode(), "{:.6f}".format)),
         "receipt_id": Text(plain(table["receipt_id"])),
         "prompt_sha256": Text(prompt_hash),
@@ -196,6 +235,17 @@ def row_columns(table: pa.Table, bank: Bank) -> dict[str, PageColumn]:
         "how": Text(mapped(names["status"], how_text)),
         "favours": Text(mapped(names["concept"], lambda c: "higher" if concept_of[c].polarity > 0 else "lower")),
     }
+
+
+def _coded(array: pa.Array) -> pa.DictionaryArray:
+    """Return a column as a dictionary; one that the run's format lacks was not read as such."""
+    return array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode()
+
+
+def filter_html(words: pa.DictionaryArray) -> pa.Array:
+    """Return the vendors' words for their filters, as untrusted as an answer, as HTML; nothing where there is none."""
+    told = pc.binary_join_element_wise(FILTER_WORD[0], visible_html(words.dictionary), FILTER_WORD[1], "")
+    return pc.fill_null(told.take(words.indices), "")
 
 
 def _told(array: pa.DictionaryArray) -> pa.Array:

@@ -27,6 +27,7 @@ from generator.receipts.columns import DICTIONARIES, row_columns
 from generator.receipts.sets import neighbours, row_page_columns, set_columns
 from generator.runs.redactions import Redactions
 from generator.schema.bank import Bank
+from generator.schema.columns import as_latest
 
 BATCH_ROWS = 2_048
 
@@ -174,9 +175,10 @@ def set_batches(shard: str, withheld: frozenset[str], rows: int) -> Iterator[tup
     Memory stays flat: a set is held back until its end has been seen.
     """
     held: pa.Table | None = None
-    with pq.ParquetFile(shard, read_dictionary=list(DICTIONARIES)) as file:
+    known = set(pq.read_schema(shard).names)  # a run of an earlier format lacks some
+    with pq.ParquetFile(shard, read_dictionary=[name for name in DICTIONARIES if name in known]) as file:
         for batch in file.iter_batches(batch_size=rows, use_threads=False):
-            table = pa.Table.from_batches([batch])
+            table = as_latest(pa.Table.from_batches([batch]))
             if withheld:
                 table = table.filter(pc.invert(pc.is_in(table["category"], value_set=pa.array(sorted(withheld)))))
             if table.num_rows == 0:

@@ -27,6 +27,7 @@ from generator.runs.row_checks import RowExpectations, check_columns, check_rows
 from generator.schema.bank import REFUSAL, SLOT, Bank, read_bank
 from generator.schema.bounded_files import AUDIT_LABELS, read_bytes, read_text
 from generator.schema.canonical import canonical_json, sha256_hex
+from generator.schema.columns import LATEST_FORMAT, as_latest, receipt_columns
 from generator.schema.errors import InputError, raise_faults
 from generator.schema.layout import Layout
 from generator.schema.manifest import Manifest, ShardEntry, read_manifest
@@ -74,7 +75,23 @@ def _shard_file(model: str) -> str:
 
 
 def read_shard(run: Run, model: str, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return a model's receipts, all columns or some, as they stand: `load_run` takes only canonical order."""
+    """Return a model's receipts, all columns of the latest format or some; what the run's own format lacks is null.
+
+    Rows stand in canonical order: `load_run` takes no other.
+    """
+    if run.manifest.format == LATEST_FORMAT:
+        return _columns(run, model, columns)
+    own = {column.name for column in receipt_columns(run.manifest.format)}
+    found = _columns(run, model, None if columns is None else [name for name in columns if name in own])
+    return as_latest(found, columns)
+
+
+def read_written(run: Run, model: str) -> pa.Table:
+    """Return a model's receipts as they were written, with the columns of the run's own format."""
+    return _columns(run, model, None)
+
+
+def _columns(run: Run, model: str, columns: Sequence[str] | None) -> pa.Table:
     wanted = None if columns is None else list(columns)
     return pq.read_table(run.shard_path(model), columns=wanted, partitioning=None).combine_chunks()
 
@@ -152,7 +169,7 @@ def _check_shard(
     if table is None:
         return _Checked(tuple(faults))
     if slug not in known:
-        faults += check_columns(table, str(path)) or check_rows(table, slug, plan, str(path))
+        faults += check_columns(table, plan.manifest, str(path)) or check_rows(as_latest(table), slug, plan, str(path))
     if faults:
         return _Checked(tuple(faults))
     counts = Counter({s["values"]: s["counts"] for s in table["status"].value_counts().to_pylist()})

@@ -17,16 +17,19 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from generator.runs.outcome_checks import check_outcomes
 from generator.runs.vote_checks import HASH, check_votes
 from generator.schema.bank import Bank
 from generator.schema.canonical import receipt_id, sha256_hex
-from generator.schema.columns import RECEIPT_COLUMNS, RECEIPT_SCHEMA
+from generator.schema.columns import LATEST_FORMAT, RECEIPT_SCHEMA, receipt_columns
 from generator.schema.layout import Layout
 from generator.schema.manifest import Manifest
 from generator.schema.verdict import STATUSES
 
 BoolArray = npt.NDArray[np.bool_]
 SHOWN_ROWS = 3
+# What follows from the bank's template, but where prompts of a set only treat the same topic.
+_OF_A_PROMPT = ("group_np", "prompt", "prompt_sha256", "swap_start", "swap_end")
 _SAID = 64
 
 
@@ -108,25 +111,38 @@ class RowExpectations:
         ]
 
 
-def check_columns(table: pa.Table, file: str) -> list[str]:
-    """Return the faults of a shard's columns: missing, unknown, of another type, or null where none may be."""
-    faults = []
-    for column in RECEIPT_COLUMNS:
+def check_columns(table: pa.Table, manifest: Manifest, file: str) -> list[str]:
+    """Return the faults of a shard's columns: missing, unknown, of another type, or null where none may be.
+
+    The columns are those of the manifest's format; only an imported run may lack what its source did not have.
+    """
+    columns = receipt_columns(manifest.format)
+    faults = _format_faults(table, manifest, file)
+    for column in columns:
         if column.name not in table.column_names:
             faults.append(f"{file}: column {column.name} is missing; it is {column.type}")
             continue
         found = table.column(column.name)
         if found.type != column.type:
             faults.append(f"{file}: column {column.name} has type {found.type}; it is {column.type}")
-        elif found.null_count and not column.null:
+        elif found.null_count and (not column.null or (column.imported and manifest.imported is None)):
             row = pc.index(pc.is_null(found), value=True).as_py()
-            faults.append(f"{file}: row {row + 1}, column {column.name}: null; every row needs a value")
+            but = " of a run that is not imported" if column.imported and column.null else ""
+            faults.append(f"{file}: row {row + 1}, column {column.name}: null; every row{but} needs a value")
         elif fault := _unsound(found):
             faults.append(f"{file}: column {column.name}: {fault}")
-    known = set(RECEIPT_SCHEMA.names)
+    known = {column.name for column in columns}
     faults += [f"{file}: unknown column {name}" for name in table.column_names if name not in known]
     faults += [f"{file}: column {name} stands twice" for name in known if table.column_names.count(name) > 1]
     return faults
+
+
+def _format_faults(table: pa.Table, manifest: Manifest, file: str) -> list[str]:
+    """Hold the format that a shard says it is of, in its metadata, against the manifest's; format 1 does not say."""
+    told = (table.schema.metadata or {}).get(b"format", b"1").decode(errors="replace")
+    if told == str(manifest.format):
+        return []
+    return [f"{file}: metadata: format is {told[:_SAID]!r}; the manifest is of format {manifest.format}"]
 
 
 def _unsound(column: pa.ChunkedArray) -> str | None:
@@ -141,7 +157,7 @@ def _unsound(column: pa.ChunkedArray) -> str | None:
 
 
 def check_rows(table: pa.Table, model: str, plan: RowExpectations, file: str) -> list[str]:
-    """Return the faults of a shard whose columns are right."""
+    """Return the faults of a shard whose columns are right; `table` has the columns of the latest format."""
     found = ShardFaults(file, table["receipt_id"])
     positions = plan.layout.positions(table)
     _check_constants(table, model, plan, found)
@@ -151,9 +167,11 @@ def check_rows(table: pa.Table, model: str, plan: RowExpectations, file: str) ->
     _check_bank_columns(table, positions, plan, found)
     ids = pa.array(plan.receipt_ids(model, positions), pa.string())
     _check_equal(table["receipt_id"], ids, "receipt_id", found)
-    _check_answers(table, found)
+    _check_answers(table, found, imported=plan.manifest.imported is not None)
+    if not found and plan.manifest.format >= LATEST_FORMAT:
+        check_outcomes(table, found, imported=plan.manifest.imported is not None)
     if not found:
-        check_votes(table, plan.bank, plan.manifest.model(model).panel, found)
+        check_votes(table, plan, plan.manifest.model(model).panel, found)
     return found.faults
 
 
@@ -162,7 +180,7 @@ def _say(seen: Any, allowed: Any) -> str:
 
 
 def _check_equal(seen: pa.ChunkedArray, expected: Any, column: str, found: ShardFaults) -> None:
-    bad = pc.not_equal(seen, expected).to_numpy()
+    bad = pc.fill_null(pc.not_equal(seen, expected), False).to_numpy()  # nulls were judged with the columns
     if isinstance(expected, pa.Scalar):
         found.rows(bad, column, lambda row: _say(seen[row].as_py(), expected.as_py()))
     else:
@@ -204,12 +222,18 @@ def _check_keys(table: pa.Table, positions: npt.NDArray[np.int64], found: ShardF
 def _check_bank_columns(
     table: pa.Table, positions: npt.NDArray[np.int64], plan: RowExpectations, found: ShardFaults
 ) -> None:
+    imported = plan.manifest.imported
+    free = _OF_A_PROMPT if imported is not None and imported.matched_by == "topic" else ()
     expected = plan.expected.take(positions)
-    for column in expected.column_names:
+    for column in (name for name in expected.column_names if name not in free):
         _check_equal(table[column], expected[column], column, found)
+    if free:
+        texts = table["prompt"].to_pylist()
+        right = pa.array([None if text is None else sha256_hex(text) for text in texts], pa.string())
+        _check_equal(table["prompt_sha256"], right, "prompt_sha256", found)
 
 
-def _check_answers(table: pa.Table, found: ShardFaults) -> None:
+def _check_answers(table: pa.Table, found: ShardFaults, *, imported: bool) -> None:
     """Check what concerns the response alone: status, value range, mask spans, token counts, cost."""
     status = table["status"]
     bad = pc.invert(pc.is_in(status, pa.array(STATUSES))).to_numpy()
@@ -219,13 +243,15 @@ def _check_answers(table: pa.Table, found: ShardFaults) -> None:
     found.rows(odd, "response_key", lambda row: _say(key[row].as_py(), "64 hex digits or null"))
     missing = pc.not_equal(pc.is_null(table["response"]), pc.is_null(table["finish_reason"])).to_numpy()
     found.rows(
-        missing, "finish_reason", lambda _: "response and finish_reason are null together, where the call failed"
+        missing & ~np.bool_(imported),
+        "finish_reason",
+        lambda _: "response and finish_reason are null together, where the call failed",
     )
     value = table["value"].to_numpy()
     outside = ~np.isnan(value) & ~((value >= 0) & (value <= 1))
     nan = pc.fill_null(pc.is_nan(table["value"]), False).to_numpy()
     found.rows(outside | nan, "value", lambda row: f"saw {value[row]}, allowed 0 to 1 or null")
-    for column in ("prompt_tokens", "completion_tokens", "cost_usd"):
+    for column in ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cost_usd"):
         numbers = table[column]
         low = pc.fill_null(pc.less(numbers, 0), False).to_numpy()
         infinite = ~np.isfinite(numbers.to_numpy()) & ~pc.is_null(numbers).to_numpy()
@@ -236,7 +262,7 @@ def _check_answers(table: pa.Table, found: ShardFaults) -> None:
 def _check_spans(table: pa.Table, found: ShardFaults) -> None:
     """Mask spans are in order, apart, not empty and within the response."""
     spans = table["mask_spans"].combine_chunks()
-    counts = pc.list_value_length(spans).to_numpy()
+    counts = pc.fill_null(pc.list_value_length(spans), 0).to_numpy()
     row = np.repeat(np.arange(len(counts)), counts)
     flat = spans.flatten()
     start, end = (pc.fill_null(pc.struct_field(flat, f), -1).to_numpy() for f in ("start", "end"))

@@ -15,8 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from generator.schema.bank import REFUSAL, Bank, Rubric
+from generator.schema.columns import LATEST_FORMAT
+from generator.schema.manifest import Manifest
 from generator.schema.panel import Panel
-from generator.schema.verdict import VOTE_ERRORS, Verdict, Vote, final_verdict, primaries_agree, score_bin
+from generator.schema.verdict import UNWRAPPED, VOTE_ERRORS, Verdict, Vote, final_verdict, primaries_agree, score_bin
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -25,6 +27,18 @@ HASH = "^[0-9a-f]{64}$"  # RE2: $ is the end of the text
 NONE, REFUSED, UNKNOWN = -1, -2, -3
 _ROLES = ("primary", "primary", "tiebreak")
 _VALUE_SLACK = 1e-12
+
+
+class Planned(Protocol):
+    """What a run says of the votes of every row."""
+
+    @property
+    def manifest(self) -> Manifest:
+        """The run's manifest."""
+
+    @property
+    def bank(self) -> Bank:
+        """The run's bank."""
 
 
 class RowReport(Protocol):
@@ -113,8 +127,12 @@ def vote_columns(table: pa.Table, bank: Bank) -> VoteColumns:
     )
 
 
-def check_votes(table: pa.Table, bank: Bank, panel: Panel, found: RowReport) -> None:
-    """Find votes that break the panel, the vote's own rules, or the final-label rule."""
+def check_votes(table: pa.Table, plan: Planned, panel: Panel, found: RowReport) -> None:
+    """Find votes that break the panel, the vote's own rules, or the final-label rule.
+
+    `table` has the columns of the latest format.
+    """
+    bank, imported = plan.bank, plan.manifest.imported is not None
     votes = table["votes"].combine_chunks()
     n = _lengths(votes)
     found.rows(n > PLACES, "votes", lambda row: f"{n[row]:,} votes; a panel has at most {PLACES}")
@@ -123,9 +141,17 @@ def check_votes(table: pa.Table, bank: Bank, panel: Panel, found: RowReport) -> 
     _check_seats(votes, panel, found)
     columns = vote_columns(table, bank)
     rubric = rubric_codes(table, bank)
-    _check_fields(votes, columns, np.array([r.scale == "score" for r in bank.rubrics])[rubric], found)
+    is_score = np.array([r.scale == "score" for r in bank.rubrics])[rubric]
+    _check_fields(votes, columns, is_score, found, imported=imported)
+    if plan.manifest.format >= LATEST_FORMAT:
+        _check_reading(votes, found, imported=imported)
     if not found:
-        _check_verdicts(table, columns, rubric, bank, panel, found)
+        # A row without votes is an error, or a refusal by the vendor's own filter; format 1 says no more of it.
+        filtered = "outcome" if plan.manifest.format >= LATEST_FORMAT else "status"
+        silenced = pc.fill_null(pc.is_in(table[filtered], pa.array(["filtered", "refused"])), False).to_numpy()
+        _check_verdicts(table, columns, rubric, bank, panel, silenced & (columns.n == 0), found)
+    silent = pc.is_null(table["response"]).to_numpy() & (n > 0) & ~np.bool_(imported)
+    found.rows(silent, "votes", lambda _: "votes on a row without a response")
 
 
 def _check_seats(votes: pa.ListArray, panel: Panel, found: RowReport) -> None:
@@ -146,7 +172,36 @@ def _check_seats(votes: pa.ListArray, panel: Panel, found: RowReport) -> None:
     found.rows(bad, "votes", say)
 
 
-def _check_fields(votes: pa.ListArray, columns: VoteColumns, is_score: BoolArray, found: RowReport) -> None:
+def _check_reading(votes: pa.ListArray, found: RowReport, *, imported: bool) -> None:
+    """Hold what was taken off a judge's reply against the closed list, and whether its evidence was cut."""
+    flat, (row, _) = votes.flatten(), _flat_index(votes)
+    told = pc.struct_field(flat, "unwrapped")
+    strange = [text for text in pc.unique(told).to_pylist() if text is not None and not _is_unwrapped(text)]
+    bad = np.zeros(len(votes), np.bool_)
+    bad[row[pc.is_in(told, pa.array(strange, pa.string())).to_numpy(zero_copy_only=False)]] = True
+    rule = f"items of {', '.join(UNWRAPPED)} in this order, joined by semicolons, or null"
+    found.rows(
+        bad, "votes", lambda r: f"unwrapped {[str(v['unwrapped'])[:64] for v in votes[r].as_py()]}; it is {rule}"
+    )
+    cut, failed = (pc.struct_field(flat, name) for name in ("evidence_cut", "error"))
+    silent = pc.is_null(cut).to_numpy(zero_copy_only=False)
+    failed = pc.is_valid(failed).to_numpy(zero_copy_only=False)
+    wrong = (failed & ~silent) | (~failed & silent & ~np.bool_(imported))
+    bad = np.zeros(len(votes), np.bool_)
+    bad[row[wrong]] = True
+    found.rows(
+        bad, "votes", lambda r: f"evidence_cut {[v['evidence_cut'] for v in votes[r].as_py()]}; null is for errors"
+    )
+
+
+def _is_unwrapped(text: str) -> bool:
+    items = text.split(";")
+    return items == [name for name in UNWRAPPED if name in items]
+
+
+def _check_fields(
+    votes: pa.ListArray, columns: VoteColumns, is_score: BoolArray, found: RowReport, *, imported: bool
+) -> None:
     """Find a valid vote that lacks or contradicts a field of its scale, and a vote in error that has any."""
     errors, keys = (pc.struct_field(votes.flatten(), name) for name in ("error", "key"))
     row, _ = _flat_index(votes)
@@ -172,14 +227,20 @@ def _check_fields(votes: pa.ListArray, columns: VoteColumns, is_score: BoolArray
     right_score = (columns.score >= 0) & (columns.score <= 100) & (bins == columns.label)
     good = (on_scale | (columns.label == REFUSED)) & (columns.refusal == (columns.label == REFUSED))
     good &= np.where(scored & on_scale, right_score, columns.score == NONE)
-    good &= np.where(scored, columns.matches == NONE, columns.matches != NONE)
+    good &= np.where(scored, columns.matches == NONE, (columns.matches != NONE) | imported)
     empty = (columns.label == NONE) & (columns.score == NONE) & (columns.refusal == NONE) & (columns.matches == NONE)
     bad = ((valid & ~good) | (cast & failed & ~empty)).any(axis=1)
     found.rows(bad, "votes", lambda r: f"label, score and refusal do not fit the rubric or each other: {say(r)}")
 
 
 def _check_verdicts(
-    table: pa.Table, columns: VoteColumns, rubric: IntArray, bank: Bank, panel: Panel, found: RowReport
+    table: pa.Table,
+    columns: VoteColumns,
+    rubric: IntArray,
+    bank: Bank,
+    panel: Panel,
+    filtered: BoolArray,
+    found: RowReport,
 ) -> None:
     """Work out each distinct pattern of votes once by the final-label rule and hold all rows against it."""
     patterns, inverse = np.unique(
@@ -192,13 +253,10 @@ def _check_verdicts(
     short = np.array([needs is not None for _, needs in ruled], np.bool_)[inverse]
     found.rows(short, "votes", lambda row: str(ruled[inverse[row]][1]))
     label, value, status = (table[c].combine_chunks() for c in ("final_label", "value", "status"))
-    no_votes = columns.n == 0
     verdicts = [verdict for verdict, _ in ruled]
     labels = pa.array([v.label for v in verdicts], pa.string()).take(pa.array(inverse))
     statuses = pa.array([v.status for v in verdicts], pa.string()).take(pa.array(inverse))
     values = np.array([np.nan if v.value is None else v.value for v in verdicts], np.float64)[inverse]
-    # A row without votes is an error, or a refusal by the vendor's own filter.
-    filtered = no_votes & pc.equal(status, "refused").to_numpy(zero_copy_only=False)
     same = pc.fill_null(pc.equal(label, labels), False).to_numpy(zero_copy_only=False)
     same |= _both_null(label, labels)
     same = np.where(filtered, pc.fill_null(pc.equal(label, REFUSAL), False).to_numpy(zero_copy_only=False), same)
@@ -210,8 +268,6 @@ def _check_verdicts(
     found.rows(
         ~same_value, "value", lambda r: f"saw {value[r].as_py()}; the final label gives {verdicts[inverse[r]].value}"
     )
-    silent = pc.is_null(table["response"]).to_numpy() & (columns.n > 0)
-    found.rows(silent, "votes", lambda _: "votes on a row without a response")
 
 
 def _both_null(a: pa.Array, b: pa.Array) -> BoolArray:

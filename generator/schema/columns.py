@@ -5,9 +5,15 @@ See contract: receipts, "Columns".
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
+
+LATEST_FORMAT = 2
+FORMATS = (1, 2)
 
 
 @dataclass(frozen=True)
@@ -15,7 +21,8 @@ class Column:
     """One column of a published table.
 
     `unit` is empty for text; `null` says what an empty cell means and is empty where none may be.
-    `raw` marks ids and hashes, which the CSV never guards against spreadsheet formulas.
+    `raw` marks ids and hashes, which the CSV never guards against spreadsheet formulas. `imported` marks a column of the
+    receipts that may be null in an imported run and in no other. `since` is the first format that has the column.
     """
 
     name: str
@@ -24,6 +31,8 @@ class Column:
     unit: str = ""
     null: str = ""
     raw: bool = False
+    imported: bool = False
+    since: int = 1
 
     @property
     def field(self) -> pa.Field:
@@ -63,6 +72,21 @@ VOTE_FIELDS = (
     ),
     Column("error", pa.string(), "Code of why there is no label, from a closed list.", null="the vote is valid"),
     Column(
+        "unwrapped",
+        pa.string(),
+        "What was taken off the judge's reply before its JSON was read: fence, thought, stop_token, tool_call, number_form;"
+        " several are joined by semicolons.",
+        null="nothing was",
+        since=2,
+    ),
+    Column(
+        "evidence_cut",
+        pa.bool_(),
+        "Whether the judge wrote more than 15 words of evidence, of which the first 15 are kept.",
+        null="the vote is an error",
+        since=2,
+    ),
+    Column(
         "key",
         pa.string(),
         "SHA-256 key of the judge's answer in the operator's cache.",
@@ -70,8 +94,15 @@ VOTE_FIELDS = (
         raw=True,
     ),
 )
-VOTES = pa.list_(pa.struct([pa.field(c.name, c.type) for c in VOTE_FIELDS]))
+
+
+def _list_of_votes(format_: int) -> pa.DataType:
+    return pa.list_(pa.struct([pa.field(c.name, c.type) for c in VOTE_FIELDS if c.since <= format_]))
+
+
+VOTES = _list_of_votes(LATEST_FORMAT)
 _CALL = "the call failed"
+_IMPORT = "not in what was imported"
 
 RECEIPT_COLUMNS: tuple[Column, ...] = (
     Column(
@@ -102,11 +133,18 @@ RECEIPT_COLUMNS: tuple[Column, ...] = (
     ),
     Column("framing", pa.string(), "direct or professional.", raw=True),
     Column("group", pa.string(), "Group named in this prompt.", raw=True),
-    Column("group_np", pa.string(), "The group's noun phrase as it stands in the prompt."),
-    Column("prompt", pa.string(), "The prompt as sent."),
-    Column("prompt_sha256", pa.string(), "SHA-256 of the prompt's UTF-8.", raw=True),
-    Column("swap_start", pa.int32(), "Where the noun phrase starts in the prompt.", "code points"),
-    Column("swap_end", pa.int32(), "Where it ends (exclusive).", "code points"),
+    Column("group_np", pa.string(), "The group's noun phrase as it stands in the prompt.", null=_IMPORT, imported=True),
+    Column("prompt", pa.string(), "The prompt as sent.", null=_IMPORT, imported=True),
+    Column("prompt_sha256", pa.string(), "SHA-256 of the prompt's UTF-8.", null=_IMPORT, raw=True, imported=True),
+    Column(
+        "swap_start",
+        pa.int32(),
+        "Where the noun phrase starts in the prompt.",
+        "code points",
+        null=_IMPORT,
+        imported=True,
+    ),
+    Column("swap_end", pa.int32(), "Where it ends (exclusive).", "code points", null=_IMPORT, imported=True),
     Column("repeat", pa.int16(), "Repeat of the same prompt.", "from 0"),
     Column("polarity", pa.int8(), "+1: a higher value favors the person; -1: it does not."),
     Column("two_sided", pa.bool_(), "Role-reversal row, left out of every score but the diagnostic."),
@@ -121,12 +159,41 @@ RECEIPT_COLUMNS: tuple[Column, ...] = (
     ),
     Column("served_by", pa.string(), "The model and provider that the endpoint says answered.", null=_CALL),
     Column(
+        "outcome",
+        pa.string(),
+        "What became of the question: answered; filtered (the vendor's own filter answered); cut_before_answer (every token"
+        " went into thinking); failed (the call brought no answer that can be used).",
+        since=2,
+    ),
+    Column(
+        "failure",
+        pa.string(),
+        "Code of why the call brought no usable answer, from the closed list of the votes' errors.",
+        null="the outcome is not failed",
+        since=2,
+    ),
+    Column(
+        "filter_word",
+        pa.string(),
+        "The vendor's own word for its filter: finish reason, policy code or refusal.",
+        null="the outcome is not filtered",
+        since=2,
+    ),
+    Column(
         "mask_spans",
         MASK_SPANS,
         "Parts of the response that the judges saw as [PERSON].",
         "code points, start-end, end exclusive",
+        null=_IMPORT,
+        imported=True,
     ),
-    Column("mask_leak", pa.bool_(), "A term of the attribute was still there after masking."),
+    Column(
+        "mask_leak",
+        pa.bool_(),
+        "A term of the attribute was still there after masking.",
+        null=_IMPORT,
+        imported=True,
+    ),
     Column("votes", VOTES, "The judges' votes in panel order."),
     Column(
         "final_label",
@@ -137,8 +204,64 @@ RECEIPT_COLUMNS: tuple[Column, ...] = (
     Column("value", pa.float64(), "Value of the final label.", "0-1", "refused, contested or error"),
     Column("status", pa.string(), "scored, refused, contested or error."),
     Column("prompt_tokens", pa.int32(), "Prompt tokens, as the endpoint says.", "tokens", "not reported"),
-    Column("completion_tokens", pa.int32(), "Completion tokens, as the endpoint says.", "tokens", "not reported"),
+    Column(
+        "completion_tokens",
+        pa.int32(),
+        "Completion tokens that were billed: the larger of what the endpoint says of them and of its total less the prompt.",
+        "tokens",
+        "not reported",
+    ),
+    Column(
+        "reasoning_tokens",
+        pa.int32(),
+        "Tokens spent thinking, as the endpoint says.",
+        "tokens",
+        "not reported",
+        since=2,
+    ),
     Column("cost_usd", pa.float64(), "Subject and judge calls of this row.", "US dollars"),
 )
-RECEIPT_SCHEMA = arrow_schema(RECEIPT_COLUMNS)
+# A shard says of itself which format it is of.
+RECEIPT_SCHEMA = arrow_schema(RECEIPT_COLUMNS).with_metadata({"format": str(LATEST_FORMAT)})
+_VOTE_KINDS = [(_list_of_votes(f), tuple(c for c in VOTE_FIELDS if c.since <= f)) for f in FORMATS]
+
+
+def vote_fields(kind: pa.DataType) -> tuple[Column, ...]:
+    """Return the fields of a vote where a column of this type holds lists of votes, of any format; else nothing."""
+    return next((fields for votes, fields in _VOTE_KINDS if votes == kind), ())
+
+
+def receipt_columns(format_: int) -> tuple[Column, ...]:
+    """Return the receipt columns of a format in their order; what only imported runs may lack is never null in the first."""
+    if format_ == LATEST_FORMAT:
+        return RECEIPT_COLUMNS
+    older = (dataclasses.replace(c, null="") if c.imported else c for c in RECEIPT_COLUMNS if c.since <= format_)
+    return tuple(dataclasses.replace(c, type=_list_of_votes(format_)) if c.type == VOTES else c for c in older)
+
+
+def as_latest(table: pa.Table, columns: Sequence[str] | None = None) -> pa.Table:
+    """Return receipts of any format with the latest columns, all or some: what their format lacks is null.
+
+    `table` has one chunk a column, and at least those of the wanted columns that its own format has.
+    """
+    names = RECEIPT_SCHEMA.names if columns is None else list(columns)
+    return pa.table({name: _latest(table, name) for name in names}).replace_schema_metadata(table.schema.metadata)
+
+
+def _latest(table: pa.Table, name: str) -> pa.ChunkedArray:
+    kind = RECEIPT_SCHEMA.field(name).type
+    if name not in table.column_names:
+        return pa.chunked_array([pa.nulls(table.num_rows, kind)])
+    found = table[name]
+    if kind != VOTES or found.type == VOTES:
+        return found
+    return pa.chunked_array([_widened(chunk) for chunk in found.chunks], VOTES)
+
+
+def _widened(votes: pa.ListArray) -> pa.ListArray:
+    items, known = votes.values, {f.name for f in votes.type.value_type}
+    fields = [pc.struct_field(items, c.name) if c.name in known else pa.nulls(len(items), c.type) for c in VOTE_FIELDS]
+    return pa.ListArray.from_arrays(votes.offsets, pa.StructArray.from_arrays(fields, fields=list(VOTES.value_type)))
+
+
 ROW_KEY = ("attribute", "concept", "framing", "group", "repeat")

@@ -43,6 +43,11 @@ def model_fault(text: str) -> str | None:
     return None
 
 
+def successor_fault(model: str, before: str) -> str | None:
+    """Say what is wrong with the slug of the model that another one follows, or None."""
+    return "names the model itself" if model == before else model_fault(before)
+
+
 def vendor_of(model: str) -> str:
     """Return the vendor of a slug: what stands before the slash."""
     return model.partition("/")[0]

@@ -28,7 +28,7 @@ from generator.html.frame import TABLE_KEYS
 from generator.runs.reader import Run, load_run
 from generator.runs.redactions import withdrawn_text
 from generator.schema.canonical import sha256_hex
-from generator.schema.columns import RECEIPT_COLUMNS
+from generator.schema.columns import FORMATS, receipt_columns
 from generator.schema.errors import CheckError, InputError
 from generator.schema.names import shard_name
 from generator.schema.tables import RUN_WIDE, TABLES
@@ -210,10 +210,12 @@ def check_receipts_csv(folder: Path, findings: Findings) -> None:
     """Hold every receipts CSV against its Parquet file."""
     for name in sorted(n for n in _parquet_names(folder) if n.startswith("receipts/")):
         table = read_table(folder / name)
-        if table.column_names != [c.name for c in RECEIPT_COLUMNS]:
+        known = (receipt_columns(format_) for format_ in FORMATS)
+        columns = next((c for c in known if table.column_names == [column.name for column in c]), None)
+        if columns is None:
             continue  # load_run has named the columns that are wrong
         csv_name = name.removesuffix("parquet") + "csv"
-        check_csv(folder / csv_name, csv_name, table, RECEIPT_COLUMNS, findings)
+        check_csv(folder / csv_name, csv_name, table, columns, findings)
 
 
 def check_weights(folder: Path, recomputed: Recomputed, findings: Findings) -> None:

@@ -103,6 +103,17 @@ class Cache(Database):
             found.update((ticket, cost) for ticket, cost in rows if ticket in wanted)
         return found
 
+    def tickets(self, keys: Sequence[str]) -> dict[str, str]:
+        """Return, by key, the reservation that paid for each answer that is there."""
+        found: dict[str, str] = {}
+        for chunk in _chunks(keys):
+            marks = ",".join("?" * len(chunk))
+            query = f"SELECT key, ticket FROM answers WHERE key IN ({marks})"  # noqa: S608 - question marks only
+            found.update(
+                (key.hex(), ticket) for key, ticket in self._db.execute(query, [bytes.fromhex(k) for k in chunk])
+            )
+        return found
+
     def store(self, entries: Sequence[Entry]) -> dict[str, Answer]:
         """Put answers on the disk in one transaction; return those keys that another process stored first."""
         rows = [_row(entry, self._now) for entry in entries]

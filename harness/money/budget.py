@@ -220,6 +220,22 @@ class Ledger(Database):
         states = {entry: self._db.execute(query, (entry,)).fetchone() for entry in entries}
         return {entry for entry, row in states.items() if row is not None and row[0] in ("open", "lost")}
 
+    def asked(self, tickets: Mapping[str, str]) -> set[str]:
+        """Return those keys whose answer was asked for this run; `tickets` name the reservation that paid for each.
+
+        An answer counts as asked where this very ledger holds that reservation for that key, in this sitting or an
+        earlier one. Everything else was in the cache already, or another run put it there first.
+        """
+        start = f"{self._run}/"
+        numbers = {key: ticket.removeprefix(start) for key, ticket in tickets.items() if ticket.startswith(start)}
+        keys, paid = list(numbers), set[tuple[str, str]]()
+        for i in range(0, len(keys), 500):
+            chunk = keys[i : i + 500]
+            marks = ",".join("?" * len(chunk))
+            query = f"SELECT key, id FROM entries WHERE key IN ({marks}) AND state <> 'reused'"  # noqa: S608
+            paid.update((key, str(number)) for key, number in self._db.execute(query, chunk))
+        return {key for key, number in numbers.items() if (key, number) in paid}
+
     def recover(
         self, cache: Cache, local: frozenset[str] = frozenset(), elsewhere: frozenset[int] = frozenset()
     ) -> int:

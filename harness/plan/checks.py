@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from generator.schema.errors import InputError
-from generator.schema.names import SHA256, model_fault, run_id_fault, simulated, vendor_of
+from generator.schema.names import SHA256, model_fault, run_id_fault, simulated, successor_fault, vendor_of
 from harness.plan.records import SIMULATED, Callee, EndpointPlan, RunPlan
 
 RESERVED_PARAMS = ("messages", "model", "n", "provider", "response_format", "stream", "tools", "tool_choice")
@@ -58,9 +58,12 @@ def _name_faults(plan: RunPlan) -> Iterator[str]:
         subject, judge = plan.subject[slug], plan.judge[slug]
         if subject.endpoint == judge.endpoint and _routing(subject) != _routing(judge):
             yield f"models: {slug} is a judge, too, with another provider or served_as; give both the same"
-    for model, times in Counter(m.model for m in plan.models).items():
+    for i, model in enumerate(plan.models):
+        if model.successor_of is not None and (fault := successor_fault(model.model, model.successor_of)):
+            yield f"models.{i} ({model.model}): successor_of: {fault}"
+    for slug, times in Counter(m.model for m in plan.models).items():
         if times > 1:
-            yield f"models: {model} is listed {times} times; give each setting of a model its own slug"
+            yield f"models: {slug} is listed {times} times; give each setting of a model its own slug"
     if plan.supersedes is not None:
         if fault := run_id_fault(plan.supersedes):
             yield f"supersedes: {fault}"

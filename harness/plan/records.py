@@ -114,9 +114,13 @@ class Callee(Frozen):
 
 
 class Subject(Callee):
-    """A model under test; `added` is the day it joined the run (the run's date unless given)."""
+    """A model under test; `added` is the day it joined the run (the run's date unless given).
+
+    `successor_of` is the slug of the model that it follows, in this run or an earlier one.
+    """
 
     added: Day | None = None
+    successor_of: str | None = None
 
 
 class JudgesPlan(Frozen):
@@ -188,6 +192,10 @@ class RunPlan(Frozen):
             return merged
         known = self.endpoints[callee.endpoint].params
         return {name: value for name, value in merged.items() if name in known}
+
+    def published_params(self, callee: Callee) -> dict[str, Any]:
+        """Return the effective parameters without the address of the endpoint, which may be a private one."""
+        return {name: value for name, value in self.effective_params(callee).items() if name != "base_url"}
 
     def effective_params(self, callee: Callee) -> dict[str, Any]:
         """Return what decides an answer: sent parameters, provider, api_model, and base URL or simulator and seed.

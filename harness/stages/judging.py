@@ -6,7 +6,7 @@ See contract: stages, "judge".
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,7 @@ from harness.calls.call import Call
 from harness.engine.outcome import Outcome, Watch
 from harness.eval.questions import Prompt, bank_prompts, planned_rows
 from harness.judging.panel import Bench, Case, Seat, found_answers
+from harness.plan.records import SIMULATED
 from harness.stages.receipts import ReceiptsWriter, harness_commit
 from harness.stages.session import Session
 
@@ -116,12 +117,31 @@ def _wave(
     return outcome
 
 
+def from_cache(session: Session, cases: Sequence[Case]) -> float:
+    """Return the share of a model's answers that were not asked for this run but taken from the cache; 0 of none."""
+    keys = [case.row.key for case in cases if case.answer is not None]
+    asked = session.ledger.asked(session.cache.tickets(keys))
+    return (len(keys) - len(asked)) / len(keys) if keys else 0.0
+
+
+def _planted(session: Session) -> list[dict[str, Any]] | None:
+    if session.plan.kind != SIMULATED:
+        return None
+    from harness.simulated.planted import planted_effects
+
+    return planted_effects(session.plan, session.bank)
+
+
 def write_receipts(session: Session, cases: dict[str, list[Case]]) -> dict[str, Any]:
     """Write shards, bank and manifest of a judged run; returns the manifest."""
     writer = ReceiptsWriter(
-        session.folder, session.plan, harness_sha=harness_commit(ROOT), costs=session.ledger.costs()
+        session.folder,
+        session.plan,
+        harness_sha=harness_commit(ROOT),
+        costs=session.ledger.costs(),
+        planted=_planted(session),
     )
     for model, listed in cases.items():
-        writer.shard(model, listed)
+        writer.shard(model, listed, from_cache=from_cache(session, listed))
     subjects, judges = (session.ledger.book(role).total for role in ("subject", "judge"))
     return writer.finish(session.bank.canonical(), subjects=subjects, judges=judges)

@@ -18,15 +18,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from generator.schema.canonical import receipt_id, sha256_hex
-from generator.schema.columns import RECEIPT_SCHEMA
+from generator.schema.columns import LATEST_FORMAT, RECEIPT_SCHEMA, VOTE_FIELDS
 from generator.schema.names import shard_name, simulated
-from generator.schema.verdict import STATUSES
+from generator.schema.verdict import STATUSES, filter_word
+from harness.calls.call import Answer
 from harness.judging.panel import Case
 from harness.money.budget import dollars
 from harness.plan.records import RunPlan
 
 MANIFEST, BANK, RECEIPTS = "manifest.json", "bank.json", "receipts"
-_VOTE_FIELDS = ("judge", "role", "label", "score", "refusal", "verdict_matches_prose", "evidence", "error", "key")
 
 
 class Till:
@@ -73,25 +73,37 @@ def receipt(case: Case, plan: RunPlan, *, harness_sha: str, cost: float) -> dict
         "finish_reason": answer.finish_reason if answer else None,
         "response_key": row.key if answer else None,
         "served_by": answer.served_by if answer else None,
+        "outcome": case.outcome,
+        "failure": case.failure,
+        "filter_word": _filter_word(answer),
         "mask_spans": [{"start": start, "end": end} for start, end in case.spans],
         "mask_leak": case.leak,
-        "votes": [{name: getattr(vote, name) for name in _VOTE_FIELDS} for vote in case.votes],
+        "votes": [{field.name: getattr(vote, field.name) for field in VOTE_FIELDS} for vote in case.votes],
         "final_label": verdict.label,
         "value": verdict.value,
         "status": verdict.status,
         "prompt_tokens": answer.prompt_tokens if answer else None,
         "completion_tokens": answer.completion_tokens if answer else None,
+        "reasoning_tokens": answer.reasoning_tokens if answer else None,
         "cost_usd": cost,
     }  # fmt: skip
 
 
+def _filter_word(answer: Answer | None) -> str | None:
+    """Return the vendor's word for its filter; of an answer that was kept without one, its finish reason."""
+    if answer is None or answer.outcome != "filtered":
+        return None
+    return answer.filter_word or filter_word(answer.finish_reason) or "filtered"
+
+
 def shard_bytes(rows: Sequence[dict[str, Any]]) -> bytes:
-    """Return a shard as zstd Parquet; the file says of itself whether it is simulated.
+    """Return a shard as zstd Parquet; the file tells its format and whether it is simulated.
 
     See contract: receipts, "Order of rows".
     """
     mark = "true" if rows and simulated(rows[0]["model"]) else "false"
-    table = pa.Table.from_pylist(list(rows), schema=RECEIPT_SCHEMA.with_metadata({"simulated": mark}))
+    notes = {**(RECEIPT_SCHEMA.metadata or {}), b"simulated": mark}
+    table = pa.Table.from_pylist(list(rows), schema=RECEIPT_SCHEMA.with_metadata(notes))
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd", compression_level=9)
     return bytes(sink.getvalue())
@@ -116,15 +128,21 @@ def replace_file(path: Path, data: bytes) -> None:
 class ReceiptsWriter:
     """Writes a run's shards one by one, then bank and manifest."""
 
-    def __init__(self, folder: Path, plan: RunPlan, *, harness_sha: str, costs: Mapping[str, int]) -> None:
+    def __init__(
+        self, folder: Path, plan: RunPlan, *, harness_sha: str, costs: Mapping[str, int],
+        planted: list[dict[str, Any]] | None = None,
+    ) -> None:  # fmt: skip
         self._folder, self._plan, self._sha = folder, plan, harness_sha
+        self._planted = planted
+        self._from_cache: dict[str, float] = {}
         self._till = Till(costs)
         self._shards: list[dict[str, Any]] = []
         self.counts: Counter[str] = Counter(dict.fromkeys(STATUSES, 0))
         (folder / MANIFEST).unlink(missing_ok=True)
 
-    def shard(self, model: str, cases: Iterable[Case]) -> None:
-        """Write the shard of one model."""
+    def shard(self, model: str, cases: Iterable[Case], *, from_cache: float = 0.0) -> None:
+        """Write the shard of one model; `from_cache` is the share of its answers that were not asked for this run."""
+        self._from_cache[model] = from_cache
         rows = [
             receipt(case, self._plan, harness_sha=self._sha, cost=self._till.pay((case.row.key, *case.keys)))
             for case in cases
@@ -150,8 +168,11 @@ class ReceiptsWriter:
     def _manifest(self, subjects: int, judges: int) -> dict[str, Any]:
         plan = self._plan
         return {
+            "format": LATEST_FORMAT,
             "run_id": plan.run_id,
             "kind": plan.kind,
+            "imported": None,
+            "planted": self._planted,
             "date": plan.date,
             "bank_version": plan.bank.version,
             "bank_sha256": plan.bank.sha256,
@@ -176,9 +197,11 @@ class ReceiptsWriter:
             "model": slug,
             "api_model": subject.api_model,
             "endpoint": subject.endpoint,
-            "params": plan.effective_params(subject),
+            "params": plan.published_params(subject),
             "added": plan.added(slug),
             "panel": plan.panel(slug).model_dump(mode="json"),
+            "successor_of": subject.successor_of,
+            "from_cache": self._from_cache[slug],
         }
 
 
