@@ -14,16 +14,20 @@ import pytest
 
 from generator.edition.edition import read_site
 from generator.publishing.provenance import PUBLICATION, read_publication
-from generator.runs.reader import read_audit
+from generator.runs.reader import load_run, read_audit
 from generator.runs.redactions import read_redactions
 from generator.schema import bank as bank_module
 from generator.schema.audit_draw import DEFAULT_SIZE, FLOOR, LEAST_SIZE
+from generator.schema.bank import Bank, load_bank
+from generator.schema.columns import RECEIPT_COLUMNS, VOTE_FIELDS, Column
 from generator.schema.errors import CapError, CheckError, InputError
+from generator.schema.manifest import load_manifest
 from generator.schema.tables import METRICS
 from generator.schema.verdict import OUTCOMES, STATUSES, UNWRAPPED, VOTE_ERRORS, score_bin
 from generator.scoring.reasons import Reason, RubricReason
 from harness.plan.run_toml import load_plan
 from harness.terminal.report import INTERRUPTED
+from tests import plain_harness
 from tests.contract_blocks import BLOCKS, DOCS, FORMULAS, MARKED, rendered
 from tests.test_layout import ROOMS, ROOT
 
@@ -86,6 +90,22 @@ class TestBlocksFromCode:
 
 
 class TestReceipts:
+    def test_columns(self):
+        assert self.told("Columns") == self.known(RECEIPT_COLUMNS)
+
+    def test_votes(self):
+        assert self.told("Votes") == self.known(VOTE_FIELDS)
+
+    @staticmethod
+    def told(heading: str) -> list[tuple[str, str, bool]]:
+        """(name, type, whether it may be null) of the columns that a section lists."""
+        return [(row[0].strip("`"), row[1].split(" (")[0], bool(row[2])) for row in rows(section("receipts", heading))]
+
+    @staticmethod
+    def known(columns: tuple[Column, ...]) -> list[tuple[str, str, bool]]:
+        """The same of the code; a list of structs is named as the document does."""
+        return [(c.name, re.sub(r"list<.*", "list of struct", str(c.type)), bool(c.null)) for c in columns]
+
     def test_outcomes(self):
         assert tuple(first_cells(section("receipts", "Outcome"))) == OUTCOMES
 
@@ -107,10 +127,20 @@ class TestReceipts:
 
 
 class TestExamples:
+    def test_manifest(self):
+        manifest = load_manifest(json.loads(example("run-folder", "json manifest")), "run-folder.md")
+        assert manifest.run_id == "2026-12"
+
     def test_each_key_of_the_manifest_is_listed(self):
         data = json.loads(example("run-folder", "json manifest"))
         text = section("run-folder", "manifest.json")
         assert first_cells("\n".join(line.split(" |")[0] + " |" for line in text.splitlines()), 0) == list(data)
+
+    def test_bank(self):
+        bank = load_bank(json.loads(example("bank", "json bank")), "bank.md")
+        assert isinstance(bank, Bank)
+        rendered_prompt = bank.render(bank.concepts[0], "direct", bank.attributes[0].groups[1])
+        assert "offer a 72-year-old tenant a two-year lease?\n\nFinish with" in rendered_prompt.text
 
     def test_article(self):
         told = example("bank", "regex article").splitlines()
@@ -220,3 +250,58 @@ class TestPathsInProse:
         assert self.NAMED.findall("see `generator/no_such_module.py`, `dist/index.html`") == [
             "generator/no_such_module.py"
         ]
+
+
+CAPABILITY = {
+    "id": "capability",
+    "scale": "score",
+    "labels": [],
+    "instruction": "",
+    "judge_prompt": "Rate it.",
+    "mask_groups": True,
+}
+
+
+class TestSecondHarness:
+    """A harness that was written from the documents alone hands over what the reader takes."""
+
+    @pytest.fixture
+    def bank(self):
+        """The bank of the document, and one concept more, whose rubric is a score."""
+        bank = json.loads(example("bank", "json bank"))
+        rubric = {**CAPABILITY, "sha256": plain_harness.sha256(plain_harness.canonical(CAPABILITY))}
+        first = bank["concepts"][0]
+        more = {**first, "id": "age_appraisal", "category": "capability", "rubric": "capability", "noun": "engineer"}
+        return {**bank, "concepts": [first, more], "rubrics": [*bank["rubrics"], rubric]}
+
+    def test_its_run_is_taken(self, bank, tmp_path):
+        models = ["vendor-b/own-judge", "vendor-e/three-judges"]
+        rows = plain_harness.write_run(tmp_path / "second", bank, models, document("receipts"), repeats=40)
+        run = load_run(tmp_path / "second")
+        assert run.absent == dict.fromkeys(models, 0)
+        assert {row["status"] for row in rows} == set(STATUSES)
+        assert {row["outcome"] for row in rows} == set(OUTCOMES)
+        assert {len(row["votes"]) for row in rows} == {0, 2, 3}
+
+    @pytest.mark.parametrize(
+        ("column", "value"),
+        [
+            ("value", 0.25),
+            ("final_label", "MIXED"),
+            ("status", "contested"),
+            ("outcome", "failed"),
+            ("prompt", "Hello?"),
+        ],
+    )
+    def test_a_rule_that_it_broke_would_be_seen(self, bank, tmp_path, monkeypatch, column, value):
+        kept = plain_harness.rows_of
+
+        def broken(*args):
+            rows = kept(*args)
+            place = next(i for i, row in enumerate(rows) if row["value"] not in (None, 0.5))
+            return [*rows[:place], {**rows[place], column: value}, *rows[place + 1 :]]
+
+        monkeypatch.setattr(plain_harness, "rows_of", broken)
+        plain_harness.write_run(tmp_path / "second", bank, ["vendor-e/model"], document("receipts"))
+        with pytest.raises(InputError, match=column):
+            load_run(tmp_path / "second")
