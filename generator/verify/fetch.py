@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from urllib.parse import quote
 
-import httpx
+import httpx2
 
 from generator.data.folder import SUMS
 from generator.data.table_files import SIZE_LIMIT
@@ -30,7 +30,7 @@ def fetch_runs(url: str, folder: Path) -> dict[str, Path]:
     file cannot be had.
     """
     base = url.rstrip("/")
-    with httpx.Client(timeout=TIMEOUT, follow_redirects=True) as client:
+    with httpx2.Client(timeout=TIMEOUT, follow_redirects=True) as client:
         if (sums := _text(client, f"{base}/{SUMS}")) is not None:
             return {base: _fetch_folder(client, base, sums, folder / "data")}
         listing = _text(client, f"{base}/runs/index.html")
@@ -48,7 +48,7 @@ def fetch_runs(url: str, folder: Path) -> dict[str, Path]:
     return found
 
 
-def _fetch_folder(client: httpx.Client, base: str, sums: str, folder: Path) -> Path:
+def _fetch_folder(client: httpx2.Client, base: str, sums: str, folder: Path) -> Path:
     """Fetch what SHA256SUMS lists; a file that is not served is left out, and its absence is then a finding."""
     folder.mkdir(parents=True)
     (folder / SUMS).write_text(sums, encoding="utf-8")
@@ -61,16 +61,16 @@ def _fetch_folder(client: httpx.Client, base: str, sums: str, folder: Path) -> P
     return folder
 
 
-def _text(client: httpx.Client, url: str) -> str | None:
+def _text(client: httpx2.Client, url: str) -> str | None:
     data = _bytes(client, url)
     return None if data is None else data.decode("utf-8", errors="replace")
 
 
-def _bytes(client: httpx.Client, url: str) -> bytes | None:
+def _bytes(client: httpx2.Client, url: str) -> bytes | None:
     """Return what a URL holds, None on 404; raises InputError on any other failure or when it is too large."""
     try:
         with client.stream("GET", url) as response:
-            if response.status_code == httpx.codes.NOT_FOUND:
+            if response.status_code == httpx2.codes.NOT_FOUND:
                 return None
             response.raise_for_status()
             parts, size = [], 0
@@ -80,7 +80,7 @@ def _bytes(client: httpx.Client, url: str) -> bytes | None:
                     raise InputError(f"{url}: larger than {LARGEST:,} bytes; no published file is")
                 parts.append(chunk)
             return b"".join(parts)
-    except httpx.HTTPStatusError as error:
+    except httpx2.HTTPStatusError as error:
         raise InputError(f"{url}: answered {error.response.status_code}; expected 200") from None
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise InputError(f"{url}: cannot be fetched: {type(error).__name__}") from None

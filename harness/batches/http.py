@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-import httpx
+import httpx2
 
 from harness.batches.dialect import BatchError
 
@@ -16,7 +16,7 @@ _SHOWN = 200
 class BatchClient:
     """Calls below one base URL. Raises BatchError for whatever goes wrong."""
 
-    def __init__(self, base_url: str, client: httpx.AsyncClient, *, largest_reply: int, largest_line: int) -> None:
+    def __init__(self, base_url: str, client: httpx2.AsyncClient, *, largest_reply: int, largest_line: int) -> None:
         self._base, self._client = base_url.rstrip("/"), client
         self._largest_reply, self._largest_line = largest_reply, largest_line
 
@@ -24,7 +24,7 @@ class BatchClient:
         """Return the address of a path below the base URL; an address stays what it is when it lies below it, too."""
         if not path.startswith(("http://", "https://")):
             return f"{self._base}{path}"
-        own, other = httpx.URL(self._base), httpx.URL(path)
+        own, other = httpx2.URL(self._base), httpx2.URL(path)
         if (own.scheme, own.host, own.port) != (other.scheme, other.host, other.port):
             # The key goes with every call, so it goes to no host but the one that it was given for.
             raise BatchError(f"the results are said to lie at another host ({other.host}); not asked", final=True)
@@ -64,13 +64,13 @@ class BatchClient:
     async def _stream(self, method: str, path: str, **options: Any) -> AsyncIterator[bytes]:
         try:
             async with self._client.stream(method, self.url(path), **options) as response:
-                if response.status_code >= httpx.codes.BAD_REQUEST:
+                if response.status_code >= httpx2.codes.BAD_REQUEST:
                     raise await _status_error(response)
                 async for chunk in response.aiter_bytes(65_536):
                     yield chunk
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise BatchError(f"no connection: {_words(str(error))}") from None
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             raise BatchError(f"the connection broke: {_words(str(error)) or type(error).__name__}", sent=True) from None
 
     async def close(self) -> None:
@@ -78,14 +78,14 @@ class BatchClient:
         await self._client.aclose()
 
 
-async def _status_error(response: httpx.Response) -> BatchError:
+async def _status_error(response: httpx2.Response) -> BatchError:
     head = b""
     async for chunk in response.aiter_bytes():
         head += chunk
         if len(head) > 4_000:
             break
     status = response.status_code
-    final = status not in (408, 409, 425, 429) and status < httpx.codes.INTERNAL_SERVER_ERROR
+    final = status not in (408, 409, 425, 429) and status < httpx2.codes.INTERNAL_SERVER_ERROR
     words = _words(_message(head))
     return BatchError(f"HTTP status {status}{': ' + words if words else ''}", final=final, sent=not final)
 

@@ -12,7 +12,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 
 from generator.schema.errors import InputError
 from harness.calls.call import Answer, CallError, Request
@@ -37,7 +37,7 @@ class HttpEndpoint:
         self._callees = {callee.model: callee for callee in callees}
         self._headers = request_headers(name, limits, environment)
         self._url = limits.base_url.rstrip("/") + "/chat/completions"
-        self._client: httpx.AsyncClient | None = None
+        self._client: httpx2.AsyncClient | None = None
 
     async def complete(self, request: Request) -> Answer:
         """Make one attempt; raises CallError or EndpointError."""
@@ -46,16 +46,16 @@ class HttpEndpoint:
         try:
             async with asyncio.timeout(self._limits.connect_timeout + self._limits.read_timeout):
                 response, body = await self._post(wire(request, callee, self._limits))
-        except httpx.ConnectError as error:
+        except httpx2.ConnectError as error:
             raise CallError("transport", f"no connection: {_words(error)}", retryable=True, unreachable=True) from None
-        except httpx.ConnectTimeout:
+        except httpx2.ConnectTimeout:
             raise CallError("transport", "no connection in time", retryable=True, unreachable=True) from None
-        except (httpx.RequestError, TimeoutError) as error:
+        except (httpx2.RequestError, TimeoutError) as error:
             reason = f"the connection broke: {_words(error)}"
             raise CallError("transport", reason, retryable=True, billed="unknown") from None
         return answer_of(response.status_code, body, asked, retry_after(response.headers, self._clock()))
 
-    async def _post(self, payload: dict[str, Any]) -> tuple[httpx.Response, bytes]:
+    async def _post(self, payload: dict[str, Any]) -> tuple[httpx2.Response, bytes]:
         """Send and read the reply, up to the endpoint's size limit."""
         async with self._open().stream("POST", self._url, json=payload) as response:
             body = bytearray()
@@ -66,7 +66,7 @@ class HttpEndpoint:
                     raise CallError("provider_error", reason, retryable=False, billed="unknown")
             return response, bytes(body)
 
-    def _open(self) -> httpx.AsyncClient:
+    def _open(self) -> httpx2.AsyncClient:
         if self._client is None:
             self._client = open_client(self._limits, self._headers)
         return self._client
@@ -83,19 +83,19 @@ def answer_of(status: int, body: bytes, asked: Addressee, wait: float | None = N
 
     `wait` is the seconds that the endpoint asked for. A batch endpoint's results are read by this function, too.
     """
-    if status == httpx.codes.OK:
+    if status == httpx2.codes.OK:
         return read_reply(body, asked)
     if filtered_status(status, body):
         return Answer("", "filtered", "content_filter", f"{asked.api_model}@{asked.endpoint}", 0, 0)
     raise status_error(status, body, asked, wait)
 
 
-def open_client(limits: EndpointPlan, headers: Mapping[str, str]) -> httpx.AsyncClient:
+def open_client(limits: EndpointPlan, headers: Mapping[str, str]) -> httpx2.AsyncClient:
     """Return a client with an endpoint's bounds; proxies are for other machines, never for this one."""
-    return httpx.AsyncClient(
+    return httpx2.AsyncClient(
         headers=headers,
-        timeout=httpx.Timeout(limits.read_timeout, connect=limits.connect_timeout, pool=None),
-        limits=httpx.Limits(max_connections=limits.concurrency),
+        timeout=httpx2.Timeout(limits.read_timeout, connect=limits.connect_timeout, pool=None),
+        limits=httpx2.Limits(max_connections=limits.concurrency),
         trust_env=urlsplit(limits.base_url).hostname not in _LOOPBACK,
     )
 
