@@ -288,6 +288,51 @@ class TestStage:
         assert {r.model for r in scripted.asked} == {A, B}
         assert {r.messages[0].content for r in scripted.asked} == {"Anew."}
 
+    def shares(self, folder: Path) -> dict[str, float]:
+        models = json.loads((folder / "manifest.json").read_text())["models"]
+        return {model["model"]: model["from_cache"] for model in models}
+
+    def test_answers_asked_for_this_run_are_not_from_the_cache_though_it_was_resumed(self, tmp_path: Path) -> None:
+        for _ in range(2):
+            with judging(tmp_path / "r", small_bank(), script(self.VOTES)) as (session, _scripted):
+                evaluated(session)
+                judge_session(session)
+            assert self.shares(tmp_path / "r") == {SUBJECT: 0.0}
+
+    def test_a_run_that_finds_another_runs_answers_says_which_share(self, tmp_path: Path) -> None:
+        cache, bank = tmp_path / "shared.sqlite", small_bank(stance=2)
+        with judging(tmp_path / "first", bank, script(self.VOTES), cache=cache) as (session, _):
+            prompts = bank_prompts(bank, ["age_stance_0"])
+            session.engine.run(response_calls(session.plan, SUBJECT, prompts))
+        with judging(tmp_path / "second", bank, script(self.VOTES), cache=cache) as (session, scripted):
+            evaluated(session)
+            assert len(scripted.asked) == 4  # of eight answers: one concept, two framings, two groups
+            judge_session(session)
+        assert self.shares(tmp_path / "second") == {SUBJECT: 0.5}
+        with judging(tmp_path / "third", bank, script(self.VOTES), cache=cache) as (session, _):
+            evaluated(session)
+            judge_session(session)
+        assert self.shares(tmp_path / "third") == {SUBJECT: 1.0}
+
+    def test_a_run_of_the_same_name_in_another_folder_has_not_asked(self, tmp_path: Path) -> None:
+        cache = tmp_path / "shared.sqlite"
+        for parent in ("one", "two"):
+            with judging(tmp_path / parent / "r", small_bank(), script(self.VOTES), cache=cache) as (session, _):
+                evaluated(session)
+                judge_session(session)
+        assert self.shares(tmp_path / "one" / "r") == {SUBJECT: 0.0}
+        assert self.shares(tmp_path / "two" / "r") == {SUBJECT: 1.0}
+
+    def test_the_manifest_names_predecessors_and_planted_effects(self, tmp_path: Path) -> None:
+        subject = callee(SUBJECT, "simulated") | {"successor_of": "sim-alpha/zero"}
+        bank = small_bank()
+        run = make_plan(simulated_data(bank, models=[subject]), run_id="r")
+        assert run.subject[SUBJECT].successor_of == "sim-alpha/zero"
+        run_stage(tmp_path / "r", self.VOTES, bank)
+        found = load_run(tmp_path / "r").manifest
+        assert found.format == 2
+        assert {p.who for p in found.planted or ()} == {SUBJECT, A, B, TIE}
+
     def test_a_cap_stops_before_receipts_are_written(self, tmp_path: Path) -> None:
         result, _ = run_stage(tmp_path / "r", self.VOTES, caps={"run": 100.0, "judges": {B: 0.0}})
         assert result.manifest is None

@@ -42,6 +42,12 @@ class TestLoadPlan:
         assert plan.judge_names.primary == ("judge-a/x", "judge-b/x")
         assert plan.added("alpha/one") == "2026-11-30"
 
+    def test_what_is_published_of_the_parameters_holds_no_address_and_the_keys_still_do(self, bank: Bank) -> None:
+        plan = make_plan(live_data(bank, "http://10.0.0.7:8000/v1"))
+        own, shown = (f(plan.subject["alpha/one"]) for f in (plan.effective_params, plan.published_params))
+        assert own == {**shown, "base_url": "http://10.0.0.7:8000/v1"}
+        assert shown == {"temperature": 1.0, "max_tokens": 100, "api_model": "one"}
+
     # Each line: a place in run.toml, what is put there, and the words that the refusal must hold.
     @pytest.mark.parametrize(
         ("path", "value", "words"),
@@ -84,6 +90,8 @@ class TestLoadPlan:
             ("repeats", 3.0, ["repeats"]),
             ("kind", "real", ["kind", "'live' or 'simulated'"]),
             ("supersedes", "test-run", ["supersedes: test-run is this run itself"]),
+            ("models.0.successor_of", "alpha/one", ["models.0 (alpha/one): successor_of: names the model itself"]),
+            ("models.0.successor_of", "Alpha One", ["models.0 (alpha/one): successor_of: model 'Alpha One'"]),
             ("supersedes", "No Such", ["supersedes: run id 'No Such'"]),
             ("bank.sha256", "abc", ["bank.sha256: 'abc' is not 64 hex digits"]),
             ("seeds.audit", ..., ["seeds.audit"]),

@@ -63,7 +63,8 @@ def bench_rows(bank: Bank, model: str, repeats: int, run_id: str, seed: str = ""
                     "prompt_sha256": sha256_hex(prompt.text), "swap_start": prompt.start, "swap_end": prompt.end,
                     "polarity": concept.polarity, "two_sided": False, "finish_reason": "stop",
                     "served_by": f"{model}@simulated", "mask_leak": False, "prompt_tokens": 180,
-                    "completion_tokens": 120, "cost_usd": 0.0021,
+                    "completion_tokens": 120, "reasoning_tokens": None, "cost_usd": 0.0021,
+                    "outcome": "answered", "failure": None, "filter_word": None,
                 }  # fmt: skip
                 tendency = rng.random()
                 for repeat in range(repeats):
