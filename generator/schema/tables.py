@@ -40,7 +40,7 @@ RUN_WIDE = "*"
 _RUN = Column("run_id", _TEXT, "Run.", raw=True)
 _MODEL = Column("model", _TEXT, "Slug of the model.", raw=True)
 _PROVENANCE = (
-    Column("kind", _TEXT, "live or simulated.", raw=True),
+    Column("kind", _TEXT, "live, simulated or imported.", raw=True),
     Column("bank_version", _TEXT, "Version of the prompt bank.", raw=True),
     Column("bank_sha256", _TEXT, "SHA-256 of the bank's canonical JSON.", raw=True),
     Column("harness_sha", _TEXT, "Git commit of the harness.", raw=True),
