@@ -72,8 +72,14 @@ class SubmittedBatch:
 class Journal(Database):
     """The batches of a run, opened by one stage."""
 
+    remedy = (
+        "bring back a copy of it, or move it away with its -wal and -shm files: batches that are still out are then not"
+        " collected, and are paid again"
+    )
+
     def __init__(self, folder: Path, *, stage: str) -> None:
         super().__init__(folder / JOURNAL, _TABLES, _VERSION)
+        self.check()
         self._stage = stage
 
     def begin(self, endpoint: str, nonce: str, items: Sequence[BatchItem], *, now: int) -> int:

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 from harness.cache.database import Database, transaction
-from harness.calls.call import Answer
+from harness.calls.call import Answer, AnswerOutcome
 
 DEFAULT_CACHE = Path(".cache/answers.sqlite")
 _VERSION = 2
+_MOST_TOKENS = 2**31
+_LAST_SECOND = 253_402_300_799  # of the year 9999
 _CHUNK = 500  # keys a query: below SQLite's oldest limit on variables
 _TABLE = """
 CREATE TABLE IF NOT EXISTS answers (
@@ -79,6 +82,11 @@ class CacheLine:
 class Cache(Database):
     """The cache, open for reading and writing; one writer a process."""
 
+    remedy = (
+        "bring back a copy of it, name another, or move it away with its -wal and -shm files: answers that no copy"
+        " holds are asked, and paid, again"
+    )
+
     def __init__(self, path: Path, *, now: int) -> None:
         super().__init__(path, _TABLE, _VERSION, _UPGRADES)
         self._now = now
@@ -90,7 +98,10 @@ class Cache(Database):
             marks = ",".join("?" * len(chunk))
             query = f"SELECT key, {_FIELDS} FROM answers WHERE key IN ({marks})"  # noqa: S608 - question marks only
             for row in self._db.execute(query, [bytes.fromhex(k) for k in chunk]):
-                found[row[0].hex()] = Answer(*row[1:])
+                answer = Answer(*row[1:])
+                if not _could_be(answer):
+                    raise self.damaged(f"answer {row[0].hex()} holds what is never written")
+                found[row[0].hex()] = answer
         return found
 
     def paid(self, tickets: Iterable[str], keys: Sequence[str]) -> dict[str, int]:
@@ -134,7 +145,12 @@ class Cache(Database):
             "SELECT role, model, outcome, count(*), sum(cost), min(stored_at), max(stored_at)"
             " FROM answers GROUP BY role, model, outcome ORDER BY role DESC, model, outcome"
         )
-        return [CacheLine(*row) for row in self._db.execute(query)]
+        found = [CacheLine(*row) for row in self._db.execute(query)]
+        for line in found:
+            words = (line.role, line.model, line.outcome)
+            if not all(isinstance(word, str) for word in words) or not 0 <= line.oldest <= line.newest <= _LAST_SECOND:
+                raise self.damaged(f"role, model, outcome or time of {line.answers:,} answers cannot be")
+        return found
 
     def prune(
         self, *, model: str | None = None, role: str | None = None, outcome: str | None = None,
@@ -157,6 +173,20 @@ class Cache(Database):
 
 def _chunks(keys: Sequence[str]) -> Iterator[Sequence[str]]:
     return (keys[i : i + _CHUNK] for i in range(0, len(keys), _CHUNK))
+
+
+def _could_be(answer: Answer) -> bool:
+    """Tell whether an answer read from the file has the types and ranges of one that was stored."""
+    texts = (answer.text, answer.finish_reason, answer.served_by)
+    tokens = (answer.prompt_tokens, answer.completion_tokens, answer.reasoning_tokens)
+    return (
+        all(isinstance(text, str) for text in texts)
+        and answer.outcome in get_args(AnswerOutcome)
+        and all(n is None or (isinstance(n, int) and 0 <= n < _MOST_TOKENS) for n in tokens)
+        and isinstance(answer.cost, int)
+        and answer.cost >= 0
+        and all(isinstance(word, str | None) for word in (answer.error, answer.filter_word))
+    )
 
 
 def _row(entry: Entry, now: int) -> tuple[object, ...]:

@@ -51,9 +51,11 @@ def remembered_cache(folder: Path) -> Path | None:
     try:
         with closing(sqlite3.connect(f"file:{quote(str(ledger))}?mode=rw", uri=True, timeout=60)) as connection:
             found = connection.execute("SELECT path FROM cache_file").fetchone()
-    except sqlite3.Error:  # no such table: written before ledgers kept it; anything worse is told when it is opened
+    except sqlite3.Error:  # no such table: written before ledgers kept it; damage is told when it is opened
         return None
-    return _shown((folder / found[0]).resolve()) if found else None
+    if not found or not isinstance(found[0], str) or "\0" in found[0]:
+        return None
+    return _shown((folder / found[0]).resolve())
 
 
 def _shown(path: Path) -> Path:

@@ -15,12 +15,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
-from generator.schema.errors import ToolError
 from harness.cache.answers import Cache
 from harness.calls.call import BatchEndpoint, Call, Endpoint
 from harness.engine.desk import Desk, OwnLane
@@ -46,15 +44,10 @@ class Engine:
     def run(self, calls: Iterable[Call], *, watch: Watch | None = None, keep: bool = True) -> Outcome:
         """Run all calls to an end, a cap, a stop or Ctrl-C; never raises for what an endpoint does.
 
-        With `keep=False` answers are stored and counted but not returned. Raises ToolError when the disk fails.
+        With `keep=False` answers are stored and counted but not returned. Raises ToolError when cache or ledger
+        cannot be read or written.
         """
-        try:
-            return asyncio.run(self._run(list(calls), Outcome(keep=keep), watch or (lambda _: None)))
-        except sqlite3.Error as error:
-            raise ToolError(
-                f"{self._cache.path} or {self._ledger.path}: cannot be written: {error}; what was counted is safe:"
-                " make room on the disk and run again"
-            ) from None
+        return asyncio.run(self._run(list(calls), Outcome(keep=keep), watch or (lambda _: None)))
 
     async def _run(self, calls: list[Call], outcome: Outcome, watch: Watch) -> Outcome:
         def tell() -> None:

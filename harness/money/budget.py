@@ -104,8 +104,14 @@ def caps_of(plan: RunPlan) -> dict[str, int]:
 class Ledger(Database):
     """The ledger in a run folder, opened by one stage."""
 
+    remedy = (
+        "bring back a copy of it, or move it away with its -wal and -shm files: answers stay in the cache, but what was"
+        " spent is counted from 0 again"
+    )
+
     def __init__(self, folder: Path, *, run_id: str, stage: str, caps: Mapping[str, int]) -> None:
         super().__init__(folder / LEDGER, _TABLES, _VERSION)
+        self.check()
         self._run, self._stage, self._caps = run_id, stage, caps
         self._failed = set(self.failures())
         self._open: dict[int, tuple[str, str, int]] = {}  # role, model, reserved of what this process has in flight
