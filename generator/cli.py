@@ -8,11 +8,13 @@ from __future__ import annotations
 import errno
 import importlib
 import sys
+from pathlib import Path
 
 import click
 
 from generator.machine.terminal import shown_streams
-from generator.schema.errors import InputError, ToolError
+from generator.schema.errors import InputError, ToolError, raise_faults
+from generator.schema.names import path_fault
 from generator.schema.shown import shown
 
 # Subcommand: (module whose `command` it is, its one-line help). Strings, so that --help imports nothing.
@@ -76,6 +78,7 @@ def main() -> None:
 
 def _exit_code() -> int:
     try:
+        raise_faults([fault for fault in map(path_fault, (*sys.argv[1:], str(Path.cwd()))) if fault])
         code = aibiasbench.main(standalone_mode=False)
     except ToolError as error:
         click.echo(f"error: {error}", err=True)

@@ -11,16 +11,21 @@ import hashlib
 import io
 import json
 import re
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
 from generator.runs.reader import load_run, read_shard
 from generator.schema.audit_draw import auditable, draw, stratum_name
 from generator.schema.bank import Bank
+from generator.schema.canonical import sha256_hex
 from generator.schema.errors import InputError
 from harness.audit.page import sheet_html
 from harness.audit.sheet import (
@@ -38,6 +43,7 @@ from harness.audit.simulated_reviewer import reviewed
 from harness.commands.audit import command
 from tests.factories import make_bank, make_rows, unit, write_run
 
+ROOT = Path(__file__).parent.parent
 MODELS = ("sim-alpha/one", "sim-beta/two")
 
 
@@ -103,6 +109,96 @@ class TestDraw:
         path.write_bytes(path.read_bytes() + b"x")
         with pytest.raises(InputError, match="not the shard that manifest"):
             draw_record(open_judged(run), asked=100)
+
+
+def replace_shard(run: Path, table: pa.Table) -> Path:
+    """Put a table in the place of the first shard; the manifest's hash fits."""
+    path = run / "receipts" / "sim-alpha__one.parquet"
+    pq.write_table(table, path)
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["shards"][0]["sha256"] = sha256_hex(path.read_bytes())
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    return path
+
+
+class TestBadShards:
+    """A shard whose hash fits and whose content does not is one line, and no sheet is made of it."""
+
+    def table(self, run: Path) -> pa.Table:
+        return pq.read_table(run / "receipts" / "sim-alpha__one.parquet")
+
+    @pytest.mark.parametrize(
+        ("column", "value", "message"),
+        [
+            ("rubric", "nonsense", "rubric 'nonsense' is not in the bank"),
+            ("rubric", None, "column rubric holds"),
+            ("receipt_id", 5, "column receipt_id is int64; it is string"),
+            ("votes", "none", "column votes is string; it is list"),
+            ("mask_spans", [{"start": None, "end": 3}], "column mask_spans holds a span without start or end"),
+        ],
+    )
+    def test_a_column_that_is_none_of_receipts(self, run: Path, column: str, value: Any, message: str) -> None:
+        table = self.table(run)
+        kind = table.schema.field(column).type if value is None or column == "mask_spans" else None
+        changed = table.set_column(
+            table.column_names.index(column), column, pa.array([value] * table.num_rows, kind or None)
+        )
+        path = replace_shard(run, changed)
+        said = invoke("sample", run, code=2)
+        assert said.startswith(f"{path}: {message}")
+        assert "\n" not in said
+        assert not (run / AUDIT).exists()
+
+    def test_a_missing_column(self, run: Path) -> None:
+        path = replace_shard(run, self.table(run).drop_columns(["prompt"]))
+        said = invoke("sample", run, code=2)
+        assert said.startswith(f"{path}: ")
+        assert "prompt" in said
+        assert "\n" not in said
+
+    def test_no_parquet_at_all(self, run: Path) -> None:
+        path = replace_shard(run, self.table(run))
+        path.write_bytes(b"PAR1 is how it begins")
+        manifest = json.loads((run / "manifest.json").read_text())
+        manifest["shards"][0]["sha256"] = sha256_hex(path.read_bytes())
+        (run / "manifest.json").write_text(json.dumps(manifest))
+        assert invoke("sample", run, code=2).startswith(f"{path}: not a Parquet file that can be read")
+
+
+# Files of the program may grow to so many bytes and no further: a disk that runs full within a file.
+SMALL_DISK = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, ({most}, {most}))
+from generator.cli import main
+main()
+"""
+
+
+class TestFullDisk:
+    def sample(self, run: Path, most: int) -> subprocess.CompletedProcess[str]:
+        call = [sys.executable, "-c", SMALL_DISK.format(most=most), "audit", "sample", str(run), "--replace"]
+        return subprocess.run(call, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+
+    def test_nothing_is_half_written(self, run: Path, tmp_path: Path) -> None:
+        whole = judged_run(tmp_path / "whole" / run.name)
+        invoke("sample", whole)
+        sizes = {path.name: path.stat().st_size for path in (whole / AUDIT).iterdir()}
+        assert sorted(sizes, key=sizes.__getitem__) == ["draw.json", "sheet.csv", "sheet.html"]
+        for most in (sizes["sheet.html"] - 1, sizes["sheet.csv"] - 1, sizes["draw.json"] - 1):
+            done = self.sample(run, most)
+            assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+            assert "File too large" in done.stderr
+            assert list((run / AUDIT).iterdir()) == []
+        assert self.sample(run, sizes["sheet.html"]).returncode == 0
+        assert {path.name: path.read_bytes() for path in (run / AUDIT).iterdir()} == {
+            path.name: path.read_bytes() for path in (whole / AUDIT).iterdir()
+        }
+
+    def test_an_earlier_sheet_stays_whole(self, run: Path) -> None:
+        invoke("sample", run)
+        before = {path.name: path.read_bytes() for path in (run / AUDIT).iterdir()}
+        assert self.sample(run, 1000).returncode == 2
+        assert {path.name: path.read_bytes() for path in (run / AUDIT).iterdir()} == before
 
 
 class TestItems:

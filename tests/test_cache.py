@@ -155,6 +155,10 @@ class TestCommands:
             cache.store([entry("a"), entry("b", model="beta/two"), entry("c", role="judge", outcome="unusable")])
         return str(path)
 
+    @pytest.mark.parametrize("days", ["36500", "9" * 20, "9" * 400])
+    def test_days_beyond_all_time_fit_no_answer(self, tmp_path: Path, days: str) -> None:
+        assert "0 answers deleted" in self.run("prune", "--cache", self.filled(tmp_path), "--older-than", days)
+
     def test_list_shows_what_is_there(self, tmp_path: Path) -> None:
         shown = self.run("list", "--cache", self.filled(tmp_path))
         assert "subject  beta/two   answered" in shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from generator import cli
+from generator.publishing.plan import run_folders
 from generator.schema.errors import CapError, CheckError, InputError
 
 
@@ -51,6 +53,24 @@ class TestHelp:
         )
         done = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True)
         assert done.stdout.splitlines()[-1] == "[]"
+
+
+class TestNames:
+    """A name that is not UTF-8 can stand in no file, page or table: it is refused wherever it comes from."""
+
+    @pytest.mark.parametrize("verb", [["score"], ["verify"], ["publish"], ["audit", "sample"], ["eval"], ["judge"]])
+    def test_an_argument(self, verb):
+        call = [sys.executable, "-m", "generator", *verb, b"content/runs/\xff"]
+        done = subprocess.run(call, capture_output=True, timeout=60)
+        assert done.returncode == 2
+        assert done.stderr == b"error: path 'content/runs/\\udcff': its name is not UTF-8; rename it\n"
+
+    def test_a_run_folder_that_publish_finds(self, tmp_path):
+        folder = tmp_path / "content" / "runs" / os.fsdecode(b"\xff")
+        folder.mkdir(parents=True)
+        (folder / "manifest.json").touch()
+        with pytest.raises(InputError, match=r"runs/.*: its name is not UTF-8; rename it"):
+            run_folders(tmp_path / "content")
 
 
 class TestExitCodes:

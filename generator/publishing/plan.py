@@ -21,7 +21,8 @@ from generator.publishing.changes import (
     run_version,
     text_hash,
 )
-from generator.schema.errors import InputError
+from generator.schema.errors import InputError, raise_faults
+from generator.schema.names import path_fault
 
 if TYPE_CHECKING:
     from generator.publishing.hosts import Mode
@@ -104,8 +105,9 @@ class PublishOutcome:
 
 
 def run_folders(content: Path) -> dict[str, Path]:
-    """Return the run folders whose judge stage has finished, by run id."""
+    """Return the run folders whose judge stage has finished, by run id; raises InputError for a name not in UTF-8."""
     found = sorted(p.parent for p in (content / "runs").glob("*/manifest.json"))
+    raise_faults([fault for fault in (path_fault(str(folder)) for folder in found) if fault])
     return {folder.name: folder for folder in found}
 
 

@@ -48,6 +48,14 @@ def successor_fault(model: str, before: str) -> str | None:
     return "names the model itself" if model == before else model_fault(before)
 
 
+def path_fault(text: str) -> str | None:
+    """Say what is wrong with a path that no file, page or table could name, or None: bytes that are not UTF-8."""
+    # Python keeps such bytes of a file's name as lone surrogates.
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        return f"path {text!r}: its name is not UTF-8; rename it"
+    return None
+
+
 def vendor_of(model: str) -> str:
     """Return the vendor of a slug: what stands before the slash."""
     return model.partition("/")[0]

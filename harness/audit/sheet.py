@@ -96,6 +96,10 @@ class Judged:
                 yield f"column {name} is {seen.type}; it is {field.type}"
             elif seen.null_count and not field.nullable:
                 yield f"column {name} holds {seen.null_count:,} nulls; none may be there"
+            elif name == "mask_spans":
+                spans = seen.combine_chunks().flatten()
+                if any(pc.struct_field(spans, end).null_count for end in ("start", "end")):
+                    yield "column mask_spans holds a span without start or end"
             elif name == "rubric":
                 yield from (
                     f"rubric {r!r} is not in the bank" for r in pc.unique(seen).to_pylist() if r not in self.bank.rubric

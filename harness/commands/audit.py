@@ -32,7 +32,7 @@ from harness.audit.sheet import (
 )
 from harness.audit.simulated_reviewer import reviewed
 from harness.plan.run_toml import run_folder
-from harness.stages.receipts import replace_file
+from harness.stages.receipts import replace_file, replace_files
 from harness.terminal.options import runs_option
 
 
@@ -57,9 +57,14 @@ def sample(run: str, runs_dir: Path, size: int, replace: bool) -> None:
     items = items_of(judged, record)
     out = folder / AUDIT
     text = json.dumps(record.model_dump(mode="json"), indent=2, sort_keys=True)
-    replace_file(out / DRAW, f"{text}\n".encode())
-    replace_file(out / SHEET_CSV, sheet_csv(items, judged.bank).encode())
-    replace_file(out / SHEET_HTML, sheet_html(items, judged, record).encode())
+    # The record of the draw goes last: where it is, its sheets are.
+    replace_files(
+        {
+            out / SHEET_CSV: sheet_csv(items, judged.bank).encode(),
+            out / SHEET_HTML: sheet_html(items, judged, record).encode(),
+            out / DRAW: f"{text}\n".encode(),
+        }
+    )
     labels.unlink(missing_ok=True)
     click.echo(f"{len(items):,} rows drawn. Give the reviewer one of:\n  {out / SHEET_HTML}\n  {out / SHEET_CSV}")
     click.echo(f"then: aibiasbench audit import {run} LABELS.csv")

@@ -70,7 +70,8 @@ def prune(
     """Delete answers that fit every condition given. A run that needs one again pays for it again."""
     if everything == any((model, role, outcome, older_than)):
         raise click.UsageError("say which answers: --model, --role, --outcome, --older-than, or --all")
-    before = int(time.time()) - older_than * _DAY if older_than is not None else None
+    # No answer is older than the epoch, however many days are asked for.
+    before = max(0, int(time.time()) - older_than * _DAY) if older_than is not None else None
     with _opened(cache) as answers:
         gone = answers.prune(model=model, role=role, outcome=outcome, before=before, dry_run=dry_run)
     click.echo(f"{gone:,} answers {'would be deleted' if dry_run else 'deleted'}")

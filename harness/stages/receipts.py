@@ -10,7 +10,8 @@ import json
 import os
 import subprocess
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -111,18 +112,38 @@ def shard_bytes(rows: Sequence[dict[str, Any]]) -> bytes:
 
 def replace_file(path: Path, data: bytes) -> None:
     """Write a file whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_name(f".{path.name}.part")
+    replace_files({path: data})
+
+
+def replace_files(files: Mapping[Path, bytes]) -> None:
+    """Write files that belong together: all of them are on the disk before the first takes its place, in their order.
+
+    Raises OSError that names the file, and leaves all as they were, when the disk is full or may not be written.
+    """
+    halves = {path: path.with_name(f".{path.name}.part") for path in files}
     try:
-        with half.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        half.replace(path)
-    except OSError as error:  # a full disk does not say of itself which file it was
-        raise OSError(error.errno, error.strerror, error.filename or str(path)) from None
+        for path, half in halves.items():
+            with _of(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with half.open("wb") as file:
+                    file.write(files[path])
+                    file.flush()
+                    os.fsync(file.fileno())
+        for path, half in halves.items():
+            with _of(path):
+                half.replace(path)
     finally:
-        half.unlink(missing_ok=True)
+        for half in halves.values():
+            half.unlink(missing_ok=True)
+
+
+@contextmanager
+def _of(path: Path) -> Iterator[None]:
+    """Name the file in an error of the system: a full disk does not say of itself which file it was."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, error.filename or str(path)) from None
 
 
 class ReceiptsWriter:
