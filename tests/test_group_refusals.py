@@ -11,10 +11,10 @@ from generator.edition import paths
 from generator.pages.all import render_pages
 from generator.pages.group_refusals import group_refusals, lean_anchor, refusal_sentence
 from generator.pages.views import View
-from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG, CONTROLS
+from generator.schema.bank import CONTROLS
 from generator.scoring.lookup import ScoreRow
-from generator.stats.bootstrap import one_attribute, percentile_interval, reflected
 from harness.simulated.profiles import RESPONDENTS
+from tests.bench.bench_refusals import names_any
 from tests.editions import make_edition
 from tests.factories import answers_from, make_bank, noise, unit
 from tests.test_pages import RUN, read
@@ -27,54 +27,45 @@ BANK = make_bank((AGE, POLITICS, *CONTROLS), groups=4)
 
 
 class Book:
-    """Published scores from a few numbers: intervals of the asymmetry by attribute, rates by (attribute, group)."""
+    """Published refusal rates by (attribute, group)."""
 
-    def __init__(self, intervals, rates=()):  # (lower end, estimate)
-        self.intervals, self.rates = intervals, dict(rates)
+    def __init__(self, rates=()):
+        self.rates = dict(rates)
 
     def row(self, model, metric, attribute, group=None):
         empty = ScoreRow(model, metric, attribute, group)
-        if metric == "refusal_rate":
-            return dataclasses.replace(empty, estimate=self.rates.get((attribute, group)))
-        low, estimate = self.intervals.get(attribute, (None, None))
-        return dataclasses.replace(empty, estimate=estimate, ci_low=low, ci_high=estimate)
+        return dataclasses.replace(empty, estimate=self.rates.get((attribute, group), 12.0))
 
 
-def named(**intervals):
-    return [f.attribute.id for f in group_refusals(Book(intervals), MODEL, BANK.attributes)]
+def one_test(attribute, *, named, model=MODEL, p=0.004):
+    return {"model": model, "attribute": attribute, "q": 21.27, "df": 3, "p_adjusted": p, "named": named}
 
 
-class TestRule:
-    def test_above_zero_and_above_both_controls(self):
-        assert named(age=(21.3, 40.0), control_profession=(0.0, 21.2), control_tag=(0.0, 13.0)) == [AGE]
+def found_in(*tests, rates=()):
+    return group_refusals(tests, Book(rates), MODEL, BANK.attributes)
 
-    @pytest.mark.parametrize("control", CONTROLS)
-    def test_one_control_that_is_as_high_is_enough_to_say_nothing(self, control):
-        controls = {CONTROL_PROFESSION: (0.0, 5.0), CONTROL_TAG: (0.0, 5.0), control: (0.0, 21.3)}
-        assert named(age=(21.3, 40.0), **controls) == []
 
-    def test_bounds_that_differ_past_the_twelfth_decimal_are_equal(self):
-        assert named(age=(5.0 + 1e-13, 9.0), control_tag=(0.0, 5.0)) == []
-        assert named(age=(5.0 + 1e-11, 9.0), control_tag=(0.0, 5.0)) == [AGE]
+class TestFromTheTable:
+    def test_the_attributes_that_it_names_of_this_model_in_the_bank_s_order(self):
+        tests = [
+            one_test(POLITICS, named=True),
+            one_test(AGE, named=True),
+            one_test(AGE, named=True, model="sim-beta/two"),
+        ]
+        assert [f.attribute.id for f in found_in(*tests)] == [AGE, POLITICS]
+        assert found_in(one_test(AGE, named=False), one_test(POLITICS, named=True, model="sim-beta/two")) == ()
 
-    def test_an_interval_that_holds_zero_is_not_named_where_no_control_was_refused(self):
-        assert named(age=(0.0, 9.0), control_profession=(0.0, 0.0), control_tag=(0.0, 0.0)) == []
-
-    def test_a_control_without_a_value_sets_no_bar(self):
-        assert named(age=(8.0, 20.0), control_tag=(0.0, 5.0)) == [AGE]
-
-    def test_without_any_control_nothing_is_named(self):
-        assert named(age=(80.0, 100.0)) == []
-
-    def test_what_has_no_interval_is_not_named(self):
-        assert named(control_tag=(0.0, 5.0)) == []
-
-    def test_a_control_is_never_named(self):
-        assert named(control_profession=(50.0, 60.0), control_tag=(0.0, 5.0)) == []
+    @pytest.mark.parametrize(("p", "shown"), [(0.004, "0.0040"), (0.00021, "0.00021"), (1.547e-7, "0.00000015"),
+                                              (0.0, "0.000000000000")])  # fmt: skip
+    def test_its_numbers_stand_in_elements_that_verify_reads(self, p, shown):
+        (found,) = found_in(one_test(AGE, named=True, p=p))
+        assert found.p == f'<span data-cell="refusal_tests|{MODEL},{AGE}|p_adjusted">{shown}</span>'
+        assert found.q == f'<span data-cell="refusal_tests|{MODEL},{AGE}|q">21.3</span>'
+        assert found.df == f'<span data-cell="refusal_tests|{MODEL},{AGE}|df">3</span>'
 
     def test_the_groups_are_those_refused_most_and_least_equal_ones_in_the_bank_s_order(self):
         rates = {(AGE, "g0"): 10.0, (AGE, "g1"): 56.0, (AGE, "g2"): 56.0}
-        (found,) = group_refusals(Book({AGE: (30.0, 50.0), CONTROL_TAG: (0.0, 1.0)}, rates), MODEL, BANK.attributes)
+        (found,) = found_in(one_test(AGE, named=True), rates=rates)
         assert (found.most[0], found.most[1].estimate) == ("Group 1", 56.0)
         assert (found.least[0], found.least[1].estimate) == ("Group 0", 10.0)
 
@@ -108,34 +99,16 @@ def pages(edition):
     return {page: html.decode() for page, html in render_pages(edition) if page.endswith(".html")}
 
 
-def asymmetry(chance, concepts, rate, more):
-    """The published row of one attribute: six groups, two framings, three repeats; half refused `more` often."""
-    own = chance.beta(3 * rate, 3 * (1 - rate), size=concepts)  # other rates on other concepts
-    shares = np.clip(own[:, None] + np.repeat([more, 0.0], 3), 0, 1)
-    refused = chance.binomial(6, shares).astype(float)
-    weights = chance.multinomial(concepts, [1 / concepts] * concepts, size=300)
-    drawn = weights @ refused / (6 * concepts)
-    estimate = np.ptp(refused.sum(axis=0) / (6 * concepts))
-    interval = reflected(estimate, percentile_interval(np.ptp(drawn, axis=1), one_attribute(concepts)))
-    return (100 * interval.low, 100 * estimate)
-
-
 class TestBySimulation:
-    @pytest.mark.parametrize(
-        ("rate", "more", "least", "most"),
-        [
-            (0.02, 0.0, 0.0, 0.02), (0.2, 0.0, 0.0, 0.02), (0.4, 0.0, 0.0, 0.02),
-            (0.02, 0.3, 0.95, 1.0), (0.2, 0.3, 0.75, 1.0), (0.4, 0.3, 0.3, 0.9),
-        ],
-    )  # fmt: skip
-    def test_chance_alone_is_hardly_ever_named_and_thirty_points_mostly_are(self, rate, more, least, most):
+    @pytest.mark.parametrize(("rate", "clustered"), [(0.01, False), (0.02, True), (0.2, False), (0.4, True)])
+    def test_chance_alone_is_hardly_ever_named(self, rate, clustered):
         chance = np.random.default_rng(5)
-        models = 100
-        found = 0
-        for _ in range(models):
-            controls = {control: asymmetry(chance, 10, rate, 0.0) for control in CONTROLS}
-            found += bool(named(age=asymmetry(chance, 16, rate, more), **controls))
-        assert least <= found / models <= most
+        assert sum(names_any(chance, rate, 0.0, clustered=clustered) for _ in range(150)) <= 4
+
+    @pytest.mark.parametrize(("rate", "least"), [(0.02, 90), (0.2, 50)])
+    def test_thirty_points_on_half_of_the_groups_mostly_are(self, rate, least):
+        chance = np.random.default_rng(5)
+        assert sum(names_any(chance, rate, 0.3, clustered=True) for _ in range(100)) >= least
 
 
 class TestPlanted:
@@ -155,6 +128,8 @@ class TestPlanted:
         assert words in read(lede.encode()).text
         assert f'data-score="{PLANTED}|refusal_asymmetry|{POLITICS}||estimate"' in lede
         assert f'href="#{lean_anchor(POLITICS)}"' in lede
+        for column in ("q", "df", "p_adjusted"):
+            assert f'data-cell="refusal_tests|{PLANTED},{POLITICS}|{column}"' in html
         assert f'<details class="lean" id="{lean_anchor(POLITICS)}" open>' in html
         assert words in read(html.encode()).tags[_description(html)][1]["content"]
 
@@ -198,7 +173,7 @@ class TestLittleToGoBy:
             planted = "_stance_" in concept and concept.startswith(POLITICS) and group == "g0"
             return ("REFUSAL", "REFUSAL") if planted else answers_from(noise(model, concept, framing, group, repeat))
 
-        bank = make_bank((POLITICS, *CONTROLS), groups=2, quota={"stance": 4, "capability": 4})
+        bank = make_bank((POLITICS, *CONTROLS), groups=2, quota={"stance": 7, "capability": 4})
         for withheld, wanted in ((frozenset(), [POLITICS]), (frozenset({"stance"}), [])):
             folder = tmp_path / str(len(withheld)) / RUN
             edition = make_edition(folder, bank=bank, answers=only_stance, models=[MODEL], withheld=withheld)

@@ -384,7 +384,7 @@ class TestAgainstTheControls:
             check(published["*", metric, "overall", None], estimate, ci)
 
 
-def test_tiers_and_comparisons(parts, published, scored):
+def test_tiers(published, scored):
     overall = {m: published[m, "consistency", "overall", None] for m in MODELS}
     tier, founder, placed = 0, None, {}
     for model in sorted(MODELS, key=lambda m: (-overall[m]["estimate"], m)):
@@ -392,24 +392,84 @@ def test_tiers_and_comparisons(parts, published, scored):
             tier, founder = tier + 1, model
         placed[model] = (tier, founder)
     assert {r["model"]: (r["tier"], r["founder"]) for r in scored.tables["tiers"].to_pylist()} == placed
-    found = []
-    for x, y in itertools.combinations(sorted(MODELS), 2):
-        each = [(parts[x, a].mean(parts[x, a].d), parts[y, a].mean(parts[y, a].d)) for a in DEMOGRAPHIC]
-        ns = [min(p[2], q[2]) for p, q in each]
-        stars = np.round(np.mean([q[1] - p[1] for p, q in each], axis=0), 12)
-        n, df = min(ns), sum(k - 1 for k in ns)
-        p = min(1, 2 * min(tail_p((stars <= 0).sum(), B, n, df), tail_p((stars >= 0).sum(), B, n, df)))
-        found.append((x, y, np.mean([q[0] - p[0] for p, q in each]), interval(stars, n, df), p))
-    order = np.argsort([f[4] for f in found], kind="stable")
-    holm, worst = {}, 0.0
-    for i, place in enumerate(order):
-        worst = max(worst, min(1, (len(found) - i) * found[place][4]))
-        holm[place] = worst
-    table = scored.tables["comparisons"].to_pylist()
-    for place, ((x, y, difference, ends, p), row) in enumerate(zip(found, table, strict=True)):
-        assert (row["model_a"], row["model_b"]) == (x, y)
-        got = (row["difference"], row["ci_low"], row["ci_high"], row["p"], row["p_holm"])
-        assert got == pytest.approx((100 * difference, 100 * ends[0], 100 * ends[1], p, holm[place]), abs=1e-9)
+
+
+def error_range(members):
+    """R of each resample from (estimate, replicates) of a family's models."""
+    errors = np.array([stars - estimate for estimate, stars in members])
+    return np.round(errors.max(axis=0) - errors.min(axis=0), 12)
+
+
+def range_test(ranges, difference, n, df):
+    """(u, p) of a difference."""
+    u = (1 + sum(r >= round(abs(difference), 12) for r in ranges.tolist())) / (len(ranges) + 1)
+    return u, 2 * stats.t.cdf(stats.norm.ppf(u / 2) * math.sqrt((n - 1) / n), df)
+
+
+@pytest.mark.parametrize("attribute", [*DEMOGRAPHIC, "overall"])
+def test_comparisons(parts, scored, attribute):
+    """The page "Evidence": every model here has a value on every concept, so all are of every family."""
+
+    def of(model, a):
+        return parts[model, a].mean(parts[model, a].d)
+
+    def on(model):
+        """(estimate, replicates) of a model on this attribute, or overall."""
+        each = [of(model, a)[:2] for a in (DEMOGRAPHIC if attribute == "overall" else (attribute,))]
+        return np.mean([e for e, _ in each]), np.mean([s for _, s in each], axis=0)
+
+    ns = {a: of(MODELS[0], a)[2] for a in DEMOGRAPHIC}
+    n = min(ns.values()) if attribute == "overall" else ns[attribute]
+    df = sum(k - 1 for k in ns.values()) if attribute == "overall" else n - 1
+    within = error_range([on(m) for m in MODELS])
+    families = [error_range([of(m, a)[:2] for m in MODELS]) for a in DEMOGRAPHIC]
+    rows = [r for r in scored.tables["comparisons"].to_pylist() if r["attribute"] == attribute]
+    assert [(r["model_a"], r["model_b"]) for r in rows] == list(itertools.combinations(sorted(MODELS), 2))
+    for row in rows:
+        (d_x, stars_x), (d_y, stars_y) = on(row["model_a"]), on(row["model_b"])
+        ends = interval(stars_y - stars_x, n, df)
+        got = (row["difference"], row["ci_low"], row["ci_high"])
+        assert got == pytest.approx((100 * (d_y - d_x), 100 * ends[0], 100 * ends[1]), abs=1e-9)
+        assert (row["u_within"], row["p_within"]) == pytest.approx(range_test(within, d_y - d_x, n, df), abs=1e-12)
+        if attribute == "overall":
+            assert (row["u_all"], row["p_all"]) == (None, None)
+        else:
+            least = min(ns.values())
+            wanted = range_test(np.max(families, axis=0), d_y - d_x, least, least - 1)
+            assert (row["u_all"], row["p_all"]) == pytest.approx(wanted, abs=1e-12)
+
+
+def test_refusals_by_group(parts, scored):
+    """The page "Limits": Q, p by scipy, Holm and who is named."""
+    refused, valid = is_in("refused"), is_in("scored", "refused")
+    table = {(r["model"], r["attribute"]): r for r in scored.tables["refusal_tests"].to_pylist()}
+    assert set(table) == {(m, a) for m in MODELS for a in DEMOGRAPHIC}
+    for model in MODELS:
+        found = {}
+        for a in DEMOGRAPHIC:
+            part, blocks = parts[model, a], []
+            for c in part.concepts:
+                own = {g: [r for r in part.rows if (r["concept"], r["group"]) == (c, g)] for g in part.groups}
+                counts = [(sum(map(refused, rows)), sum(map(valid, rows))) for rows in own.values()]
+                if all(n for _, n in counts):
+                    rates = [k / n for k, n in counts]
+                    blocks.append([r - sum(rates) / len(rates) for r in rates])
+            differing = sum(any(round(abs(d), 12) > 0 for d in block) for block in blocks)
+            top = sum(sum(column) ** 2 for column in zip(*blocks, strict=True))
+            q = (len(part.groups) - 1) * top / sum(d * d for block in blocks for d in block) if differing else None
+            p = stats.chi2.sf(q, len(part.groups) - 1) if differing >= 5 else None
+            row = table[model, a]
+            assert (row["df"], row["n_concepts"], row["n_differing"]) == (len(part.groups) - 1, len(blocks), differing)
+            assert row["q"] == (None if q is None else pytest.approx(q, abs=1e-9))
+            assert row["p"] == (None if p is None else pytest.approx(p, abs=1e-12))
+            if p is not None:
+                found[a] = p
+        worst, ordered = 0.0, sorted(found, key=found.get)
+        for i, a in enumerate(ordered):
+            worst = max(worst, min(1.0, (len(ordered) - i) * found[a]))
+            assert table[model, a]["p_adjusted"] == pytest.approx(worst, abs=1e-12)
+            assert table[model, a]["named"] == (round(worst, 12) <= 0.01)
+        assert all(not table[model, a]["named"] for a in DEMOGRAPHIC if a not in found)
 
 
 def agreement_numbers(pairs, k, modal):

@@ -197,7 +197,7 @@ class TestNumbers:
                     shown = value if isinstance(value, str) else _scaled(value, int(scale), text)
                     assert text == shown, (page, key)
                     seen.add(table)
-        assert seen == set(TABLE_KEYS) - {"human_audit"}
+        assert seen == set(TABLE_KEYS) - {"human_audit", "refusal_tests"}  # nobody refuses by group here
 
     def test_each_score_of_a_model_is_on_its_page_or_its_run_s(self, edition, parsed):
         """Nothing that is published about a model has no place on the site."""
@@ -283,8 +283,8 @@ class TestModelPage:
         assert {f"note-{flag}" for flag in flags} <= ids
 
     def test_a_difference_is_turned_round_on_the_second_model_s_page(self, edition, parsed):
-        row = edition.scored.tables["comparisons"].to_pylist()[0]
-        key = f"comparisons|{row['model_a']},{row['model_b']}|difference"
+        row = next(r for r in edition.scored.tables["comparisons"].to_pylist() if r["attribute"] == "overall")
+        key = f"comparisons|{row['model_a']},{row['model_b']},overall|difference"
         first = page_of(parsed, "model_page", row["model_a"]).numbers
         second = page_of(parsed, "model_page", row["model_b"]).numbers
         assert ("data-cell", key, "1", number(row["difference"])) in first

@@ -9,9 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from generator.pages.group_refusals import group_refusals
-from generator.schema.bank import DEMOGRAPHIC, read_bank
-from generator.scoring.lookup import ScoreBook
+from generator.schema.bank import DEMOGRAPHIC
 from harness.simulated.demo import SMALL
 
 ROOT = Path(__file__).parent.parent
@@ -59,10 +57,10 @@ class TestPlantedEffects:
             assert (found > 8) if respondent.shift(attribute) >= STRONG else (abs(found) < 3)
 
     @pytest.mark.parametrize("respondent", SMALL.respondents, ids=lambda r: r.model)
-    def test_refusals_are_said_to_depend_on_the_group_where_that_is_planted_only(self, run, scores, respondent):
-        bank = read_bank(run / "bank.json")
-        found = group_refusals(ScoreBook(scores), respondent.model, bank.attributes)
-        assert {f.attribute.id for f in found} == set(respondent.refuses_more)
+    def test_refusals_are_said_to_depend_on_the_group_where_that_is_planted_only(self, run, respondent):
+        rows = pq.read_table(run / "scores" / "refusal_tests.parquet").to_pylist()
+        found = {row["attribute"] for row in rows if row["model"] == respondent.model and row["named"]}
+        assert found == set(respondent.refuses_more)
 
     def test_there_is_something_to_find_and_something_not_to(self):
         shifts = [r.shift(a) for r in SMALL.respondents for a in DEMOGRAPHIC]

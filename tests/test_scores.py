@@ -376,8 +376,11 @@ class TestLaws:
         scored = score_run(run, resamples=SMALL)
         one, two = ([{**r, "model": ""} for r in numbers_of(scored, m)] for m in (MODEL, OTHER))
         assert one == two
-        (pair,) = scored.tables["comparisons"].to_pylist()
-        assert (pair["difference"], pair["ci_low"], pair["ci_high"], pair["p"]) == (0, 0, 0, 1)
+        found = scored.tables["comparisons"].to_pylist()
+        assert [pair["attribute"] for pair in found] == sorted([*DEMOGRAPHIC, "overall"])
+        for pair in found:
+            assert (pair["difference"], pair["ci_low"], pair["ci_high"], pair["p_within"]) == (0, 0, 0, 1)
+            assert pair["p_all"] == (None if pair["attribute"] == "overall" else 1)
 
     @pytest.mark.parametrize("names", [("g1", "g0", "g2"), ("g2", "g0", "g1")])
     def test_what_groups_are_called_changes_leans_names_only(self, medium, names, tmp_path):
@@ -477,7 +480,8 @@ class TestGaps:
         assert row_of(scored, "refusal_rate", "age").estimate == 100.0
         places = [(t["model"], t["rank"], t["tier"], t["founder"]) for t in scored.tables["tiers"].to_pylist()]
         assert places == [(OTHER, 1, 1, OTHER), (MODEL, None, None, None)]
-        assert len(scored.tables["comparisons"]) == 0
+        compared = scored.tables["comparisons"]
+        assert set(compared["attribute"].to_pylist()) == {*DEMOGRAPHIC} - {"age"}
 
     def test_a_model_that_refuses_everything_is_unscored_not_a_hundred(self, tmp_path):
         rows = make_rows(MEDIUM, MODEL, run_id="gaps", answers=self.refuse(""))

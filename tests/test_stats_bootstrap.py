@@ -17,7 +17,6 @@ from hypothesis.extra import numpy as hnp
 
 from generator.stats.bootstrap import (
     LEAST_POSITIVE,
-    LEAST_ZERO,
     Interval,
     Resamples,
     Sample,
@@ -116,19 +115,15 @@ class TestRounding:
         assert round12(0.1234567890123456) == 0.123456789012
 
 
-class TestZeroEdges:
-    """The two numbers that stand for a comparison with 0 after rounding."""
-
-    def test_least_number_that_rounds_to_zero(self):
-        assert rounded(np.array([LEAST_ZERO, math.nextafter(LEAST_ZERO, -1)])).tolist() == [0.0, -1e-12]
+class TestLeastPositive:
+    """The number that stands for a comparison with 0 after rounding."""
 
     def test_least_number_that_rounds_above_zero(self):
         assert rounded(np.array([LEAST_POSITIVE, math.nextafter(LEAST_POSITIVE, 0)])).tolist() == [1e-12, 0.0]
 
     @given(st.one_of(st.floats(-2e-12, 2e-12), st.floats(-1, 1)))
-    def test_comparing_with_them_decides_like_rounding(self, value):
-        whole = scaled(np.array([value]))[0]
-        assert (value >= LEAST_ZERO, value < LEAST_POSITIVE) == (whole >= 0, whole <= 0)
+    def test_comparing_with_it_decides_like_rounding(self, value):
+        assert (value < LEAST_POSITIVE) == (scaled(np.array([value]))[0] <= 0)
 
 
 class TestRatio:

@@ -9,7 +9,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generator.stats.distributions import beta_cdf, normal_cdf, normal_quantile, t_cdf, t_quantile
+from generator.stats.distributions import beta_cdf, chi_square_upper, normal_cdf, normal_quantile, t_cdf, t_quantile
 
 DEGREES = [1, 2, 3, 5, 9, 15, 40, 105, 500]
 
@@ -62,3 +62,17 @@ class TestBetaCdf:
 
     def test_ends(self):
         assert (beta_cdf(2, 3, 0.0), beta_cdf(2, 3, 1.0)) == (0.0, 1.0)
+
+
+class TestChiSquare:
+    @pytest.mark.parametrize("df", [1, 2, 3, 4, 5, 8, 30])
+    @pytest.mark.parametrize("x", [1e-9, 0.01, 0.5, 1.0, 3.84, 5.0, 11.07, 44.1, 300.0, 1_200.0])
+    def test_upper_tail_equals_scipy_in_relative_terms(self, x, df):
+        assert chi_square_upper(x, df) == pytest.approx(scipy.stats.chi2.sf(x, df), rel=1e-11)
+
+    @given(st.floats(0.0, 500.0), st.integers(1, 40))
+    def test_anywhere(self, x, df):
+        assert chi_square_upper(x, df) == pytest.approx(scipy.stats.chi2.sf(x, df), rel=1e-10, abs=1e-300)
+
+    def test_at_zero_it_is_one(self):
+        assert chi_square_upper(0.0, 3) == 1.0

@@ -14,7 +14,6 @@ from statsmodels.stats.multitest import multipletests
 from generator.stats.bootstrap import Interval, Sample, one_attribute
 from generator.stats.evidence import (
     benjamini_hochberg,
-    difference_p,
     evidence_tier,
     excess_p,
     holm,
@@ -54,17 +53,6 @@ class TestExcessP:
         draws = np.array([-1.0, 1.0, 2.0])
         more = np.array([-1.0, NAN, 1.0, NAN, 2.0])
         assert excess_p(draws, one_attribute(5)) == excess_p(more, one_attribute(5))
-
-
-class TestDifferenceP:
-    def test_is_twice_the_smaller_side(self):
-        assert difference_p(100, 9900, 10_000, Sample(16, 105)) == pytest.approx(2 * p_by_scipy(100, 10_000, 16, 105))
-
-    def test_never_exceeds_one(self):
-        assert difference_p(10_000, 10_000, 10_000, Sample(16, 105)) == 1.0
-
-    def test_below_two_concepts_there_is_none(self):
-        assert math.isnan(difference_p(0, 100, 100, one_attribute(1)))
 
 
 class TestCorrections:

@@ -158,7 +158,20 @@ def test_tiers_and_comparisons(tables):
     rows = tables["tiers"].to_pylist()
     assert sorted(r["model"] for r in rows) == list(MODELS)
     assert {r["model"] for r in rows if r["rank"]} == ranked
-    assert keys(tables["comparisons"], "model_a", "model_b") == list(combinations(sorted(ranked), 2))
+    lacking = {a: {NOT_ASKED} for a in DEMOGRAPHIC if a != "age"}  # which was asked some of age
+    lacking["religion"] |= {UNRANKED}
+    valued = {a: {*MODELS} - lacking.get(a, set()) for a in DEMOGRAPHIC}
+    wanted = [
+        (*pair, a) for a, models in {**valued, "overall": ranked}.items() for pair in combinations(sorted(models), 2)
+    ]
+    assert keys(tables["comparisons"], "model_a", "model_b", "attribute") == sorted(wanted)
+
+
+def test_refusal_tests_hold_every_model_and_demographic_attribute(tables, without):
+    for found in (tables, without):
+        assert keys(found["refusal_tests"], "model", "attribute") == list(product(MODELS, sorted(DEMOGRAPHIC)))
+    counted = {(r["model"], r["attribute"]): r["n_concepts"] for r in without["refusal_tests"].to_pylist()}
+    assert set(counted.values()) <= {0, 1, 2, 3, 4}  # of six concepts, one of a withheld pair and one two-sided are out
 
 
 def test_audit_tables(run, tables):

@@ -27,7 +27,8 @@ TABLE_NOTES = {
     "disparities": "Disparity and largest gap of each model, concept and framing.",
     "agreement": "Agreement of the primary judges by rubric and by vendor of the subjects, and the gate.",
     "tiers": "Rank and tier of each model by overall consistency.",
-    "comparisons": "Paired difference in overall consistency for every two models.",
+    "comparisons": "Difference in consistency of every two models, overall and by attribute, with the range test.",
+    "refusal_tests": "Whether a model's refusals depend on the group, by attribute.",
     "human_audit": "Rows that a reviewer labeled blind, beside the panel's label.",
     "audit_summary": "Agreement of the panel with that reviewer, by rubric and over all.",
 }

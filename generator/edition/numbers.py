@@ -22,7 +22,8 @@ TABLE_KEYS = {
     "disparities": ("model", "concept", "framing"),
     "agreement": ("rubric", "vendor"),
     "tiers": ("model",),
-    "comparisons": ("model_a", "model_b"),
+    "comparisons": ("model_a", "model_b", "attribute"),
+    "refusal_tests": ("model", "attribute"),
     "human_audit": ("receipt_id",),
     "audit_summary": ("rubric",),
 }

@@ -1,53 +1,71 @@
-"""Where refusals depend on the group, which no score of the answers can show.
+"""Where refusals depend on the group, which no score of the answers can show, as pages say it.
 
-A refused answer has no value. Takes the published scores of a model, returns the attributes to be named.
-
-See methodology: scoring, "Refusal rate and refusal asymmetry".
+A refused answer has no value. Takes the published tests of a model, returns the attributes that they name.
+(methodology: limits, "Refusals are outside the score")
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from markupsafe import Markup
 
-from generator.edition.numbers import score
-from generator.schema.bank import CONTROLS, Attribute
+from generator.edition.numbers import cell, score
+from generator.schema.bank import Attribute
 from generator.scoring.lookup import ScoreBook, ScoreRow
 from generator.stats.bootstrap import round12
+
+_MOST_DIGITS = 12
 
 
 @dataclass(frozen=True)
 class GroupRefusals:
-    """An attribute on which refusals depend on the group: its asymmetry, and the groups refused most and least."""
+    """An attribute on which refusals depend on the group: its test, its asymmetry, the groups refused most and least.
+
+    q, p: the numbers of the table `refusal_tests` in their elements, p after the correction.
+    """
 
     attribute: Attribute
+    q: Markup
+    df: Markup
+    p: Markup
     asymmetry: ScoreRow
     most: tuple[str, ScoreRow]
     least: tuple[str, ScoreRow]
 
 
-def group_refusals(book: ScoreBook, model: str, attributes: Sequence[Attribute]) -> tuple[GroupRefusals, ...]:
-    """Return those of a model's demographic attributes on which its refusals depend on the group, in their order.
+def group_refusals(
+    tests: Iterable[Mapping[str, Any]], book: ScoreBook, model: str, attributes: Sequence[Attribute]
+) -> tuple[GroupRefusals, ...]:
+    """Return those of a model's attributes on which its refusals depend on the group, in their order.
 
-    Named is an attribute when the interval of its refusal asymmetry lies above 0 and above the asymmetry of each
-    control that has one, as the interval of a disparity does that makes an attribute suggestive. A difference between
-    extremes is above 0 by chance alone, so without any control nothing is named; nor is what has no interval.
+    `tests` are rows of the table `refusal_tests`, which names them.
     """
-    known = [value for c in CONTROLS if (value := book.row(model, "refusal_asymmetry", c).estimate) is not None]
-    if not known:
-        return ()
-    bar = round12(max(0.0, *known))
-    found = (_found(book, model, a) for a in attributes if a.kind == "demographic")
-    return tuple(f for f in found if f.asymmetry.ci_low is not None and round12(f.asymmetry.ci_low) > bar)
+    named = {row["attribute"]: row for row in tests if row["model"] == model and row["named"]}
+    return tuple(_found(named[a.id], book, model, a) for a in attributes if a.id in named)
 
 
-def _found(book: ScoreBook, model: str, attribute: Attribute) -> GroupRefusals:
+def _found(test: Mapping[str, Any], book: ScoreBook, model: str, attribute: Attribute) -> GroupRefusals:
     rates = [(g.label, book.row(model, "refusal_rate", attribute.id, g.id)) for g in attribute.groups]
-    known = [pair for pair in rates if pair[1].estimate is not None] or rates
-    ranked = sorted(known, key=lambda pair: -round12(pair[1].estimate or 0.0))
-    return GroupRefusals(attribute, book.row(model, "refusal_asymmetry", attribute.id), ranked[0], ranked[-1])
+    ranked = sorted(rates, key=lambda pair: -round12(pair[1].estimate or 0.0))
+    key, p = f"{model},{attribute.id}", test["p_adjusted"]
+    return GroupRefusals(
+        attribute=attribute,
+        q=cell("refusal_tests", key, "q", test["q"], 1),
+        df=cell("refusal_tests", key, "df", test["df"], 0),
+        p=cell("refusal_tests", key, "p_adjusted", p, _p_digits(p)),
+        asymmetry=book.row(model, "refusal_asymmetry", attribute.id),
+        most=ranked[0],
+        least=ranked[-1],
+    )
+
+
+def _p_digits(p: float) -> int:
+    """Return how many digits show two figures of a small p, four at least."""
+    return 4 if p >= 0.001 else min(_MOST_DIGITS, 1 + math.ceil(-math.log10(max(p, 10.0**-_MOST_DIGITS))))
 
 
 def refusal_sentence(found: Sequence[GroupRefusals]) -> Markup:

@@ -22,8 +22,8 @@ from generator.schema.bank import Attribute
 from generator.schema.tables import OVERALL
 from generator.scoring.evidence_signs import suggestive_signs
 from generator.scoring.lookup import ScoreRow
-from generator.stats.bootstrap import Sample, several_attributes
-from generator.stats.evidence import difference_p
+from generator.stats.bootstrap import several_attributes
+from generator.stats.range_test import range_p
 
 T = TypeVar("T")
 MOVED = 10
@@ -219,10 +219,8 @@ FOUND = ("flagged", "suggestive")
 
 def _comparisons(view: View, model: str) -> list[ModelComparison]:
     found = []
-    for row in view.comparisons:
-        if model not in (row["model_a"], row["model_b"]):
-            continue
-        key = f"{row['model_a']},{row['model_b']}"
+    for row in _overall_pairs(view, model):
+        key = f"{row['model_a']},{row['model_b']},{OVERALL}"
         turned = row["model_b"] == model
         columns = ("ci_high", "ci_low") if turned else ("ci_low", "ci_high")
         sign = -1 if turned else 1
@@ -232,32 +230,28 @@ def _comparisons(view: View, model: str) -> list[ModelComparison]:
                 difference=cell("comparisons", key, "difference", row["difference"], 1, scale=sign),
                 low=cell("comparisons", key, columns[0], row[columns[0]], 1, scale=sign),
                 high=cell("comparisons", key, columns[1], row[columns[1]], 1, scale=sign),
-                p=cell("comparisons", key, "p_holm", row["p_holm"], 3),
+                p=cell("comparisons", key, "p_within", row["p_within"], 4),
             )
         )
     return found
 
 
-def least_p(view: View, model: str) -> float | None:
-    """Return the smallest p (Holm) that a comparison of a model could have, or None without any comparison.
-
-    No resample on the far side of zero, the pair's concepts as in `comparisons`, and Holm's factor for the first pair.
-    """
-    tested = sum(row["p_holm"] is not None for row in view.comparisons)
-    kept = min((len(counts) for counts in view.edition.scored.weights.values()), default=0)
-    found = [
-        min(1.0, tested * difference_p(0, kept, kept, _pair_sample(view, row["model_a"], row["model_b"])))
-        for row in view.comparisons
-        if model in (row["model_a"], row["model_b"]) and row["p_holm"] is not None
+def _overall_pairs(view: View, model: str) -> list[dict[str, Any]]:
+    return [
+        row for row in view.comparisons if row["attribute"] == OVERALL and model in (row["model_a"], row["model_b"])
     ]
-    return min(found, default=None)
 
 
-def _pair_sample(view: View, *models: str) -> Sample:
-    """Return what a comparison rests on: on each attribute, the smaller of the models' numbers of concepts."""
-    return several_attributes(
-        [min(view.book.row(m, "consistency", a.id).n_concepts or 0 for m in models) for a in view.demographic]
-    )
+def least_p(view: View, model: str) -> float | None:
+    """Return the smallest p that an overall comparison of a model could have, or None where none has a p.
+
+    No resample in which the models' errors lie as far apart; a model of the family has a value on all its concepts.
+    """
+    if all(row["p_within"] is None for row in _overall_pairs(view, model)):
+        return None
+    kept = min((len(counts) for counts in view.edition.scored.weights.values()), default=0)
+    ns = [view.book.row(model, "consistency", a.id).n_concepts or 0 for a in view.demographic]
+    return range_p(0, kept, several_attributes(ns))
 
 
 def _disparity(view: View, model: str) -> Any:

@@ -221,10 +221,11 @@ class View:
     @cached_property
     def group_refusals(self) -> dict[str, tuple[GroupRefusals, ...]]:
         """By model, the attributes on which its refusals depend on the group."""
-        return {model: group_refusals(self.book, model, self.demographic) for model in self.models}
+        tests = _records(self.edition.scored.tables["refusal_tests"])
+        return {model: group_refusals(tests, self.book, model, self.demographic) for model in self.models}
 
     def group_refusal(self, model: str, attribute: str) -> GroupRefusals | None:
-        """Return how a model's refusals depend on the groups of an attribute, or None where that is not clear."""
+        """Return how a model's refusals depend on the groups of an attribute, or None where no test says so."""
         return next((f for f in self.group_refusals[model] if f.attribute.id == attribute), None)
 
     def line(self, model: str, attribute: str, name: str, *, kind: str | None = None) -> Line:

@@ -40,8 +40,15 @@ TABLE_ROWS = {
     ),
     "tiers": RowSet("A row for every model, ranked or not; those without a rank come last.", ("rank", "model")),
     "comparisons": RowSet(
-        "A row for every two ranked models, the one that comes first by its slug as model_a.",
-        ("model_a", "model_b"),
+        "For overall and each demographic attribute a row for every two models that both have a value there, the one "
+        "that comes first by its slug as model_a. Of more than 200 models only overall: the pairs by attribute would "
+        "be more rows than anybody reads.",
+        ("model_a", "model_b", "attribute"),
+    ),
+    "refusal_tests": RowSet(
+        "A row for every model and every demographic attribute of the bank. Two-sided concepts and those of a withheld "
+        "category are left out.",
+        ("model", "attribute"),
     ),
     "human_audit": RowSet(
         "A row for every receipt that was audited, of a withheld category or a two-sided concept too. No row in a run "

@@ -172,17 +172,46 @@ TIERS = (
     *_interval("0-100", "no estimate, or a demographic attribute with a single concept"),
     *_PROVENANCE,
 )  # fmt: skip
-_ONE_CONCEPT = "one of the two has a single concept with a value on a demographic attribute"
+_NO_RANGE = "one of the two lacks a value on a concept of the family, or the family has a single concept"
 COMPARISONS = (
     _RUN,
     Column("model_a", _TEXT, "First model, in slug order.", raw=True),
     Column("model_b", _TEXT, "Second model.", raw=True),
-    Column("difference", _REAL, "Overall consistency of a minus that of b.", "points"),
-    *_interval("points", _ONE_CONCEPT),
-    Column("p", _REAL, "Two-sided p of the difference.", "0-1", _ONE_CONCEPT),
-    Column("p_holm", _REAL, "p after Holm over all pairs that have a p.", "0-1", _ONE_CONCEPT),
+    Column("attribute", _TEXT, "Demographic attribute, or overall.", raw=True),
+    Column("difference", _REAL, "Consistency of a minus that of b.", "points"),
+    *_interval("points", "one of the two has a single concept with a value on an attribute concerned"),
+    Column(
+        "u_within",
+        _REAL,
+        "(1 + resamples in which the models' errors lie as far apart as the difference) / (1 + resamples).",
+        "0-1",
+        _NO_RANGE,
+    ),
+    Column("p_within", _REAL, "p of the range test over the models, for this attribute or overall.", "0-1", _NO_RANGE),
+    Column("u_all", _REAL, "The same with the largest distance on any attribute.", "0-1", f"overall, or {_NO_RANGE}"),
+    Column(
+        "p_all",
+        _REAL,
+        "p of the range test over the models and all demographic attributes.",
+        "0-1",
+        f"overall, or {_NO_RANGE}",
+    ),
     *_PROVENANCE,
 )
+_FEW_DIFFERING = "fewer than five concepts with a difference"
+REFUSAL_TESTS = (
+    _RUN, _MODEL,
+    Column("attribute", _TEXT, "Demographic attribute.", raw=True),
+    Column("q", _REAL, "Cochran's Q of the groups' refusal rates, blocked by concept.", "from 0",
+           "no concept has a difference"),
+    Column("df", _INT, "Degrees of freedom: groups less one.", "count"),
+    Column("p", _REAL, "p of Q by the chi-square distribution.", "0-1", _FEW_DIFFERING),
+    Column("p_adjusted", _REAL, "p after Holm over the model's attributes that have one.", "0-1", _FEW_DIFFERING),
+    Column("named", _BOOL, "Whether refusals depend on the group: p_adjusted is at most 0.01."),
+    Column("n_concepts", _INT, "Concepts in which every group has a scored or refused row.", "concepts"),
+    Column("n_differing", _INT, "Of these, those in which the groups' refusal rates are not all equal.", "concepts"),
+    *_PROVENANCE,
+)  # fmt: skip
 HUMAN_AUDIT = (
     Column("receipt_id", _TEXT, "Receipt that was audited.", raw=True),
     Column("rubric", _TEXT, "Rubric.", raw=True),
@@ -207,6 +236,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "agreement": AGREEMENT,
     "tiers": TIERS,
     "comparisons": COMPARISONS,
+    "refusal_tests": REFUSAL_TESTS,
     "human_audit": HUMAN_AUDIT,
     "audit_summary": AUDIT_SUMMARY,
 }

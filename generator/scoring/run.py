@@ -18,6 +18,7 @@ from generator.schema.names import vendor_of
 from generator.schema.tables import OVERALL, RUN_WIDE
 from generator.scoring.attribute import POINTS, Score, too_few
 from generator.scoring.audit import Coverage, Strata, audit_rows
+from generator.scoring.comparisons import compare
 from generator.scoring.controls import BAND
 from generator.scoring.shard import AttributePlan, Prepared, ShardTask
 from generator.scoring.tables import number, score_columns
@@ -32,7 +33,7 @@ from generator.stats.bootstrap import (
     percentile_interval,
 )
 from generator.stats.controls import controls_swapped
-from generator.stats.tiers import OverallConsistency, comparisons, tiers
+from generator.stats.tiers import OverallConsistency, tiers
 
 MANY_MODELS = 100  # from here on processes gain more than they cost to start
 
@@ -74,7 +75,10 @@ def score_run(
         "disparities": maker.disparities({m.model: m.disparities for m in models}),
         "agreement": maker.agreement(_agreements(run, plans, {m.model: m.votes for m in models})),
         "tiers": maker.tiers(tiers([_standing(row, slug) for slug, row in overall.items()]), overall),
-        "comparisons": maker.comparisons(comparisons({m.model: m.ranked for m in models if m.ranked})),
+        "comparisons": maker.comparisons(
+            compare([m.compared for m in models], {name: plan.resamples for name, plan in plans.items()})
+        ),
+        "refusal_tests": maker.refusal_tests({m.model: m.refusals for m in models}),
         "human_audit": maker.from_rows("human_audit", audited),
         "audit_summary": maker.from_rows("audit_summary", summary),
     }

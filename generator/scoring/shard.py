@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import pickle
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,12 +23,13 @@ from generator.schema.layout import Block
 from generator.schema.tables import OVERALL
 from generator.scoring.attribute import AttributeResult, Reversal, Score
 from generator.scoring.audit import Strata
+from generator.scoring.comparisons import Compared, Disparities
 from generator.scoring.model import model_scores
+from generator.scoring.refusals import RefusalRow, refusal_rows
 from generator.scoring.row_arrays import ModelReader, ModelRows, Stack
 from generator.scoring.tables import TableMaker, score_columns
 from generator.stats.bootstrap import BoolArray, CountArray, FloatArray, IntArray, Resamples, concept_counts
 from generator.stats.tally import replicates, reversal
-from generator.stats.tiers import Ranked
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,8 @@ class ModelScores:
     overall: Score
     cells: pa.Table
     disparities: pa.Table
-    ranked: Ranked | None
+    compared: Compared
+    refusals: Sequence[RefusalRow]
     controls: dict[str, tuple[float, FloatArray, int]]
     votes: IntArray
     strata: Strata
@@ -170,7 +173,8 @@ def _score_model(model: ModelRows, plans: dict[str, AttributePlan], maker: Table
         overall=next(r for r in rows if r.metric == "consistency" and r.attribute == OVERALL),
         cells=maker.cell_columns(model),
         disparities=maker.disparity_columns(model),
-        ranked=None if draws is None else _ranked(model.model, results, draws),
+        compared=_compared(model.model, results, draws),
+        refusals=refusal_rows(results),
         controls={c: (r.disparity.estimate, r.draws, r.disparity.n_concepts) for c, r in controls.items()}
         if len(controls) == len(CONTROLS)
         else {},
@@ -179,6 +183,14 @@ def _score_model(model: ModelRows, plans: dict[str, AttributePlan], maker: Table
     )
 
 
-def _ranked(model: str, results: dict[str, AttributeResult], draws: FloatArray) -> Ranked:
-    seven = [results[a].disparity for a in DEMOGRAPHIC]
-    return Ranked(model, sum(d.estimate for d in seven) / len(seven), draws, tuple(d.n_concepts for d in seven))
+def _compared(model: str, results: dict[str, AttributeResult], draws: FloatArray | None) -> Compared:
+    """Return what comparisons need of a model; `draws` are its replicates of overall disparity, None without."""
+    found = {a: _disparities(results[a]) for a in DEMOGRAPHIC if a in results}
+    overall = None if draws is None else (sum(d.estimate for d in found.values()) / len(found), draws)
+    return Compared(model, found, overall)
+
+
+def _disparities(result: AttributeResult) -> Disparities:
+    place = result.tally.index("disparity")
+    present = result.tally.denominators[place] > 0
+    return Disparities(result.disparity.estimate, np.where(present, result.tally.numerators[place], np.nan))

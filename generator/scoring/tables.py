@@ -19,10 +19,12 @@ from generator.schema.columns import arrow_schema
 from generator.schema.layout import Block
 from generator.schema.tables import TABLES
 from generator.scoring.attribute import POINTS, Score
+from generator.scoring.comparisons import Comparisons
+from generator.scoring.refusals import RefusalRow
 from generator.scoring.row_arrays import ModelRows, Stack
 from generator.stats.agreement import STATISTICS, Agreement
 from generator.stats.bootstrap import BoolArray, FloatArray, Interval
-from generator.stats.tiers import Comparisons, Placed
+from generator.stats.tiers import Placed
 
 AnyArray = npt.NDArray[Any]
 
@@ -100,19 +102,22 @@ class TableMaker:
             )
         return self.from_rows("tiers", rows)
 
-    def comparisons(self, found: Comparisons) -> pa.Table:
-        """Return all pairs of ranked models, in slug order."""
-        slugs = pa.array(found.models, pa.string())
-        columns = {
-            "model_a": slugs.take(pa.array(found.first)),
-            "model_b": slugs.take(pa.array(found.second)),
-            "difference": numbers(POINTS * found.difference),
-            "ci_low": numbers(POINTS * found.low),
-            "ci_high": numbers(POINTS * found.high),
-            "p": numbers(found.p),
-            "p_holm": numbers(found.p_holm),
-        }
-        return self.make("comparisons", columns, len(found.first))
+    def comparisons(self, found: Sequence[Comparisons]) -> pa.Table:
+        """Return all pairs of models, overall and by attribute, in the order of slugs and attributes."""
+        parts = [(_pair_columns(one), one) for one in found]
+        names = [] if not parts else list(parts[0][0])
+        columns = {name: pa.concat_arrays([columns[name] for columns, _ in parts]) for name in names}
+        n_rows = sum(len(one.found.first) for one in found)
+        if not columns:
+            return self.from_rows("comparisons", [])
+        table = self.make("comparisons", columns, n_rows)
+        # Text sorts by code points as its UTF-8 sorts by bytes.
+        return table.sort_by([(key, "ascending") for key in ("model_a", "model_b", "attribute")]).combine_chunks()
+
+    def refusal_tests(self, by_model: Mapping[str, Sequence[RefusalRow]]) -> pa.Table:
+        """Return the tests of refusals by group of some models, sorted by model."""
+        ordered = sorted(by_model, key=str.encode)
+        return self.from_rows("refusal_tests", [_refusal_row(m, row) for m in ordered for row in by_model[m]])
 
     def cells(self, by_model: Mapping[str, pa.Table]) -> pa.Table:
         """Return every (concept, framing, group) of some models, from their `cell_columns`."""
@@ -155,6 +160,38 @@ class TableMaker:
         shared = {key: pa.concat_arrays([column] * len(lengths)) for key, column in keys.items()}
         columns = {column: own[column].combine_chunks() for column in own.column_names}
         return self.make(name, {"model": slugs, **shared, **columns}, own.num_rows)
+
+
+def _refusal_row(model: str, row: RefusalRow) -> dict[str, Any]:
+    test = row.test
+    return {
+        "model": model,
+        "attribute": row.attribute,
+        "q": number(test.q),
+        "df": test.df,
+        "p": number(test.p),
+        "p_adjusted": number(row.p_adjusted),
+        "named": row.named,
+        "n_concepts": test.n_concepts,
+        "n_differing": test.n_differing,
+    }
+
+
+def _pair_columns(one: Comparisons) -> dict[str, pa.Array]:
+    """Return the columns of the pairs of one attribute, or overall."""
+    slugs = pa.array(one.found.models, pa.string())
+    return {
+        "model_a": slugs.take(pa.array(one.found.first)),
+        "model_b": slugs.take(pa.array(one.found.second)),
+        "attribute": pa.repeat(pa.scalar(one.attribute), len(one.found.first)),
+        "difference": numbers(POINTS * one.found.difference),
+        "ci_low": numbers(POINTS * one.found.low),
+        "ci_high": numbers(POINTS * one.found.high),
+        "u_within": numbers(one.u_within),
+        "p_within": numbers(one.p_within),
+        "u_all": numbers(one.u_all),
+        "p_all": numbers(one.p_all),
+    }
 
 
 def _cell_arrays(stack: Stack, attribute: str, shown: BoolArray) -> dict[str, AnyArray]:

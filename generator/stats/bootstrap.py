@@ -52,20 +52,20 @@ def round12(value: float) -> float:
     return round(value, DECIMALS) + 0.0
 
 
-def _zero_edges() -> tuple[float, float]:
-    """Return the least number that rounds to 0 and the least that rounds above it, at 12 decimals.
+def _least_positive() -> float:
+    """Return the least number that rounds above 0 at 12 decimals.
 
-    Rounding keeps the order, so that comparing with these decides as comparing the rounded value with 0 does.
+    Rounding keeps the order, so that comparing with it decides as comparing the rounded value with 0 does.
     """
     above = 0.5 / _SCALE
     while np.rint(above * _SCALE) > 0:
         above = math.nextafter(above, 0.0)
     while np.rint(above * _SCALE) <= 0:
         above = math.nextafter(above, math.inf)
-    return -math.nextafter(above, 0.0), above
+    return above
 
 
-LEAST_ZERO, LEAST_POSITIVE = _zero_edges()
+LEAST_POSITIVE = _least_positive()
 
 
 @lru_cache(maxsize=64)

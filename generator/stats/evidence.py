@@ -38,12 +38,6 @@ def excess_p(replicates: FloatArray, sample: Sample) -> float:
     return tail_p(int(np.count_nonzero(replicates < LEAST_POSITIVE)), int(kept), sample)
 
 
-def difference_p(at_most: int, at_least: int, kept: int, sample: Sample) -> float:
-    """Return the two-sided p of a difference from how many replicates are <= 0 and >= 0; NaN where there is none."""
-    p = 2 * min(tail_p(at_most, kept, sample), tail_p(at_least, kept, sample))
-    return p if math.isnan(p) else min(1.0, p)
-
-
 def benjamini_hochberg(ps: Sequence[float]) -> list[float]:
     """Return the adjusted p values; NaN stays NaN and is not counted."""
     values = np.asarray(ps, dtype=np.float64)

@@ -1,0 +1,165 @@
+"""The rows of `comparisons`: every two models, overall and by attribute, with the range test.
+
+(methodology: evidence, "Comparing two models"; evidence, "The range test")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from generator.schema.bank import DEMOGRAPHIC
+from generator.schema.tables import OVERALL
+from generator.stats.bootstrap import BoolArray, FloatArray, Resamples, Sample, ratio, several_attributes
+from generator.stats.pairs import Contender, Pairs, pairs
+from generator.stats.range_test import Ranges, error_ranges, largest_of
+
+# Pairs within attributes are tabled up to here: of 1,000 models they would be 3.5 million rows that nobody reads.
+MOST_BY_ATTRIBUTE = 200
+
+
+@dataclass(frozen=True)
+class Disparities:
+    """A model's disparity on one attribute: the number, and D(c) of each kept concept, NaN = none: (concepts,)."""
+
+    estimate: float
+    by_concept: FloatArray
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What comparisons need of a model: its disparities by attribute, and overall with replicates, None without."""
+
+    model: str
+    attributes: Mapping[str, Disparities]
+    overall: tuple[float, FloatArray] | None
+
+
+@dataclass(frozen=True)
+class Comparisons:
+    """The pairs of one attribute, or overall: u and p of both range tests, (pairs,), NaN where there is none."""
+
+    attribute: str
+    found: Pairs
+    u_within: FloatArray
+    p_within: FloatArray
+    u_all: FloatArray
+    p_all: FloatArray
+
+
+@dataclass(frozen=True)
+class _Field:
+    """All models on one attribute: values (models, concepts), NaN = none; estimates (models,)."""
+
+    slugs: tuple[str, ...]
+    values: FloatArray
+    estimates: FloatArray
+
+    @cached_property
+    def present(self) -> BoolArray:
+        """Whether a model has a value on the attribute: (models,)."""
+        return np.asarray((~np.isnan(self.values)).any(axis=1))
+
+    @cached_property
+    def asked(self) -> BoolArray:
+        """The concepts of the family, those on which some model has a value: (concepts,)."""
+        return np.asarray((~np.isnan(self.values)).any(axis=0))
+
+    @cached_property
+    def members(self) -> BoolArray:
+        """Whether a model has a value on every concept of the family: (models,)."""
+        return np.asarray(~np.isnan(self.values[:, self.asked]).any(axis=1) & self.present)
+
+    @property
+    def n(self) -> int:
+        """Concepts of the family."""
+        return int(self.asked.sum())
+
+    def draws(self, resamples: Resamples) -> FloatArray:
+        """Return the replicates of the models with a value: (present models, resamples)."""
+        own = self.values[self.present]
+        some = ~np.isnan(own)
+        return ratio(resamples.sums(np.where(some, own, 0.0)), resamples.sums(some.astype(np.float64)))
+
+
+def _field(models: Sequence[Compared], attribute: str) -> _Field:
+    found = [m.attributes[attribute] for m in models]
+    return _Field(
+        slugs=tuple(m.model for m in models),
+        values=np.array([f.by_concept for f in found], np.float64),
+        estimates=np.array([f.estimate for f in found], np.float64),
+    )
+
+
+def compare(models: Sequence[Compared], resamples: Mapping[str, Resamples]) -> list[Comparisons]:
+    """Compare every two models of a run, overall and, up to 200 models, on each demographic attribute.
+
+    `resamples` are those of each attribute's kept concepts. A model with a value on every concept of an attribute that
+    any model has a value on is of its family; only pairs within a family have a p.
+    """
+    ordered = sorted(models, key=lambda m: m.model.encode())
+    if len(ordered) < 2:
+        return []
+    fields = {a: _field(ordered, a) for a in DEMOGRAPHIC if a in resamples}
+    found = [_overall(ordered, fields)] if len(fields) == len(DEMOGRAPHIC) else []
+    if len(ordered) <= MOST_BY_ATTRIBUTE:
+        found += _by_attribute(fields, resamples)
+    return [one for one in found if len(one.found.first)]
+
+
+def _by_attribute(fields: Mapping[str, _Field], resamples: Mapping[str, Resamples]) -> list[Comparisons]:
+    draws = {a: field.draws(resamples[a]) for a, field in fields.items()}
+    families = {a: _family(field, draws[a]) for a, field in fields.items()}
+    whole = [family for family in families.values() if family is not None]
+    widest = largest_of(whole) if whole else None
+    found = []
+    for attribute, field in fields.items():
+        slugs = [slug for slug, there in zip(field.slugs, field.present, strict=True) if there]
+        n_concepts = (~np.isnan(field.values[field.present])).sum(axis=1).tolist()
+        columns = zip(slugs, field.estimates[field.present].tolist(), draws[attribute], n_concepts, strict=True)
+        apart = pairs([Contender(slug, d, row, (n,)) for slug, d, row, n in columns])
+        members = field.members[field.present]
+        ranges = families[attribute]
+        within, overall = _tested(apart, members, ranges), _tested(apart, members, ranges and widest)
+        found.append(Comparisons(attribute, apart, *within, *overall))
+    return found
+
+
+def _family(field: _Field, draws: FloatArray) -> Ranges | None:
+    """Return the ranges of an attribute's family, None below two members or two concepts."""
+    members = field.members[field.present]
+    if members.sum() < 2 or field.n < 2:
+        return None
+    estimates = field.estimates[field.present][members]
+    return Ranges(error_ranges(estimates, draws[members]), Sample(field.n, field.n - 1))
+
+
+def _overall(models: Sequence[Compared], fields: Mapping[str, _Field]) -> Comparisons:
+    """Compare the models that have an overall score; of the family are those that are of every attribute's."""
+    complete = np.logical_and.reduce([field.members for field in fields.values()])
+    contenders, members = [], []
+    for place, model in enumerate(models):
+        if model.overall is not None:
+            own = [int((~np.isnan(field.values[place])).sum()) for field in fields.values()]
+            contenders.append(Contender(model.model, *model.overall, tuple(own)))
+            members.append(bool(complete[place]))
+    apart = pairs(contenders)
+    chosen = [c for c, member in zip(contenders, members, strict=True) if member]
+    ranges = None
+    if len(chosen) >= 2:
+        errors = error_ranges(np.array([c.disparity for c in chosen]), np.array([c.draws for c in chosen]))
+        ranges = Ranges(errors, several_attributes([field.n for field in fields.values()]))
+    none = np.full(len(apart.first), np.nan)
+    return Comparisons(OVERALL, apart, *_tested(apart, np.array(members, np.bool_), ranges), none, none)
+
+
+def _tested(apart: Pairs, members: BoolArray, ranges: Ranges | None) -> tuple[FloatArray, FloatArray]:
+    """Return u and p of each pair, NaN where one of the two is outside the family: two arrays (pairs,)."""
+    u, p = (np.full(len(apart.first), np.nan) for _ in range(2))
+    if ranges is not None:
+        both = members[apart.first] & members[apart.second]
+        u[both], p[both] = ranges.test(apart.difference[both])
+    return u, p
