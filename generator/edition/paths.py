@@ -103,6 +103,9 @@ METHODOLOGY = (
     "glossary",
 )
 SEARCH_PAGE = "search.html"
+RUNS_PAGE = "runs/index.html"
+# Pages of prose outside the methodology: path below dist/ and file below content/pages.
+PROSE = {"about.html": "about.md", "changelog.html": "changelog.md"}
 
 
 def methodology_page(name: str = "index", anchor: str = "") -> str:

@@ -5,16 +5,17 @@ See contract: publication, "The tree".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from generator.edition.edition import Edition
+from generator.edition.site_pages import Kind, SitePage, run_pages
 from generator.html.frame import card_path
-from generator.pages.attribute import attribute_pages, concept_pages
+from generator.pages.attribute import render_attribute, render_concept
 from generator.pages.card import render_card
-from generator.pages.leaderboard import leaderboard_pages
-from generator.pages.model import model_pages
+from generator.pages.leaderboard import render_leaderboard
+from generator.pages.model import lean_domain, render_model
 from generator.pages.root import RunCard, card_of, render_root, render_sitemaps, render_tombstone
-from generator.pages.run import run_pages
+from generator.pages.run import render_audit, render_judging, render_run
 from generator.pages.views import View
 
 __all__ = ["RunCard", "card_of", "render_pages", "render_root", "render_sitemaps", "render_tombstone"]
@@ -23,10 +24,21 @@ __all__ = ["RunCard", "card_of", "render_pages", "render_root", "render_sitemaps
 def render_pages(edition: Edition) -> Iterator[tuple[str, bytes]]:
     """Yield (path below dist/, bytes): leaderboard, models, attributes, concepts, judging, audit, run, and the card."""
     view = View(edition)
-    yield from leaderboard_pages(view)
-    yield from model_pages(view)
-    yield from attribute_pages(view)
-    yield from concept_pages(view)
-    yield from run_pages(view)
+    render = _renderers(view)
+    yield from ((page.path, render[page.kind](page)) for page in run_pages(edition) if page.kind in render)
     if edition.base_url:
         yield card_path(edition), render_card(view)
+
+
+def _renderers(view: View) -> Mapping[Kind, Callable[[SitePage], bytes]]:
+    """Return what makes a page of each kind; data and receipts have their own makers, a task each."""
+    domain, bank = lean_domain(view), view.bank
+    return {
+        "leaderboard": lambda page: render_leaderboard(view, page.path),
+        "model": lambda page: render_model(view, page.name, domain),
+        "attribute": lambda page: render_attribute(view, bank.attribute[page.name]),
+        "concept": lambda page: render_concept(view, bank.concept[page.name]),
+        "judging": lambda page: render_judging(view, page.path),
+        "audit": lambda page: render_audit(view, page.path),
+        "run": lambda page: render_run(view, page.path),
+    }

@@ -5,7 +5,6 @@ See contract: publication, "Pages".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
@@ -218,8 +217,10 @@ def _framing(view: View, concept: Concept, framing: str, attribute: Attribute) -
     )
 
 
-def render_concept(view: View, concept: Concept, previous: str | None, following: str | None) -> bytes:
-    """Render one concept's page."""
+def render_concept(view: View, concept: Concept) -> bytes:
+    """Render one concept's page, with the way to the one before and after it."""
+    order = [None, *(c.id for c in view.concepts_of(concept.attribute)), None]
+    place = order.index(concept.id)
     page = paths.concept_page(view.run_id, concept.id)
     attribute, title = view.bank.attribute[concept.attribute], concept_title(concept.id)
     context = frame(
@@ -243,23 +244,6 @@ def render_concept(view: View, concept: Concept, previous: str | None, following
         attribute=attribute,
         rubric=view.bank.rubric[concept.rubric],
         framings=[_framing(view, concept, framing, attribute) for framing in FRAMINGS],
-        previous=previous,
-        following=following,
+        previous=order[place - 1],
+        following=order[place + 1],
     )
-
-
-def attribute_pages(view: View) -> Iterator[tuple[str, bytes]]:
-    """Yield every attribute's page."""
-    for attribute in view.bank.attributes:
-        yield paths.attribute_page(view.run_id, attribute.id), render_attribute(view, attribute)
-
-
-def concept_pages(view: View) -> Iterator[tuple[str, bytes]]:
-    """Yield the page of every concept that is not withheld."""
-    for attribute in view.bank.attributes:
-        ids = [c.id for c in view.concepts_of(attribute.id)]
-        for place, name in enumerate(ids):
-            previous = ids[place - 1] if place else None
-            following = ids[place + 1] if place + 1 < len(ids) else None
-            page = paths.concept_page(view.run_id, name)
-            yield page, render_concept(view, view.bank.concept[name], previous, following)

@@ -5,13 +5,11 @@ See contract: publication, "Pages"; methodology: tiers, "The rule".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
 from markupsafe import Markup
 
-from generator.edition import paths
 from generator.html.charts import Line, bar
 from generator.html.frame import frame, plural, render_page
 from generator.pages.group_refusals import GroupRefusals
@@ -172,9 +170,3 @@ def render_leaderboard(view: View, page: str) -> bytes:
         answered=answered(view),
         rows_total=sum(s.rows for s in view.manifest.shards),
     )
-
-
-def leaderboard_pages(view: View) -> Iterator[tuple[str, bytes]]:
-    """Yield the run's leaderboard."""
-    page = paths.run_index(view.run_id)
-    yield page, render_leaderboard(view, page)

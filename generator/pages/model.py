@@ -5,7 +5,7 @@ See contract: publication, "Pages".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -133,7 +133,9 @@ def lean_span(view: View) -> float:
     return -(-largest // 5) * 5.0
 
 
-def _lean_domain(span: float) -> Domain:
+def lean_domain(view: View) -> Domain:
+    """Return the scale of the lean bars on every model's page of a run."""
+    span = lean_span(view)
     return Domain(-span, span, span)
 
 
@@ -287,7 +289,7 @@ def caption(view: View, model: str) -> Markup:
     ).format(swapped)
 
 
-def render_model(view: View, model: str, lean_domain: Domain) -> bytes:
+def render_model(view: View, model: str, scale: Domain) -> bytes:
     """Render one model's page."""
     page = paths.model_page(view.run_id, model)
     lines = view.lines(model)
@@ -307,7 +309,7 @@ def render_model(view: View, model: str, lean_domain: Domain) -> bytes:
         scripts=("site.js",),
         modules=("check.js",),
     )
-    demographic = [_part(view, model, a, lean_domain) for a in view.demographic]
+    demographic = [_part(view, model, a, scale) for a in view.demographic]
     results = [r for part in demographic for r in part.results if r.mean is not None]
     results.sort(key=lambda r: (-round(r.mean or 0, 10), r.concept.id.encode()))
     return render_page(
@@ -339,15 +341,15 @@ def render_model(view: View, model: str, lean_domain: Domain) -> bytes:
         caption=caption(view, model),
         lines=lines,
         attributes=demographic,
-        controls=[_part(view, model, a, lean_domain) for a in view.controls],
+        controls=[_part(view, model, a, scale) for a in view.controls],
         whole=_whole(view, model),
         edge=view.edge(model),
         edge_disparity=view.book.row(model, "disparity", view.edge(model) or ""),
         found=FOUND,
         lean_anchor=lean_anchor,
         opened=_opened(view, model),
-        lean_domain=lean_domain,
-        lean_span=lean_domain.high,
+        lean_domain=scale,
+        lean_span=scale.high,
         moved=[r for r in results if r.mean][:MOVED],
         disparity=_disparity(view, model),
         rates=[
@@ -360,10 +362,3 @@ def render_model(view: View, model: str, lean_domain: Domain) -> bytes:
         asked=view.asked[model],
         alone=sum(row["tier"] == tier["tier"] for row in view.tiers) == 1,
     )
-
-
-def model_pages(view: View) -> Iterator[tuple[str, bytes]]:
-    """Yield every model's page."""
-    domain = _lean_domain(lean_span(view))
-    for model in view.models:
-        yield paths.model_page(view.run_id, model), render_model(view, model, domain)

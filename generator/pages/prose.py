@@ -29,8 +29,6 @@ from generator.schema.errors import InputError
 from generator.schema.places import own_folder
 
 CONTENT = own_folder("content") / "pages"
-# Pages of prose outside the methodology: path below dist/ and file below content/pages.
-OTHER = {"about.html": "about.md", "changelog.html": "changelog.md"}
 
 
 @dataclass(frozen=True)
@@ -182,6 +180,6 @@ def render_prose(edition: Edition) -> Iterator[tuple[str, bytes]]:
             paths.methodology_page(name),
             _render(edition, paths.methodology_page(name), f"methodology/{name}.md", name),
         )
-    for page, file in OTHER.items():
+    for page, file in paths.PROSE.items():
         yield page, _render(edition, page, file, None)
     yield paths.SEARCH_PAGE, render_search(edition)

@@ -22,7 +22,6 @@ from generator.pages.views import View
 from generator.scoring.reasons import in_words
 
 SITEMAP_SIZE = 50_000
-RUNS_PAGE = "runs/index.html"
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ def render_runs(front: Edition, cards: Sequence[RunCard], removed: Sequence[str]
     sections = [(name, text, [card for card in newest if _section(card) == name]) for name, text in _SECTIONS]
     context = frame(
         front,
-        RUNS_PAGE,
+        paths.RUNS_PAGE,
         "All runs",
         description=f"Every published run of {front.site.title}, previews and simulated runs among them.",
         section="runs",
@@ -213,7 +212,7 @@ def render_root(
     """
     cards = [card_of(edition) for edition in editions] + list(kept)
     yield "index.html", render_leaderboard(View(front), "index.html")
-    yield RUNS_PAGE, render_runs(front, cards, removed)
+    yield paths.RUNS_PAGE, render_runs(front, cards, removed)
     yield "404.html", render_not_found(front.site, front.base_url)
     yield "robots.txt", robots(front.base_url)
     yield "_headers", headers()

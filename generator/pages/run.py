@@ -6,7 +6,7 @@ See contract: publication, "Pages".
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -230,10 +230,3 @@ def render_run(view: View, page: str) -> bytes:
         models=[manifest.model(model) for model in view.models],
         shards=sorted(manifest.shards, key=lambda shard: shard.model.encode()),
     )
-
-
-def run_pages(view: View) -> Iterator[tuple[str, bytes]]:
-    """Yield judging, audit and run pages."""
-    for name, render in (("judging", render_judging), ("audit", render_audit), ("run", render_run)):
-        page = paths.run_page(view.run_id, name)
-        yield page, render(view, page)

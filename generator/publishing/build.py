@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
 from generator.data.receipts import PublishedReceipts, receipts_task
 from generator.edition import paths
 from generator.edition.edition import Edition, read_site
+from generator.edition.site_pages import NOT_LISTED, page_at, site_pages, typical_pages
 from generator.html.frame import asset_files
+from generator.html.links import dead_links
 from generator.machine.site_tree import Tree, fresh_tree
 from generator.machine.workers import Pending, Workers, dask_workers, local_workers
 from generator.pages.all import render_root, render_sitemaps, render_tombstone
@@ -60,7 +62,7 @@ def build(options: Options, plan: PublishPlan, state: State, report: Report, sta
         parts = _run_tasks(editions, front, tree, plan, state, local, remote, report)
         keep_runs(tree, plan, kept)
         write_root(tree, front, editions, kept, plan, options)
-        _check_finished(root, options)
+        _check_finished(root, options, kept, report)
     after = footprint(options.out)
     _remember(state_file, _state(after.digest, plan, state, editions, expected, front, parts), report)
     return PublishOutcome(
@@ -239,26 +241,16 @@ def keep_runs(tree: Tree, plan: PublishPlan, kept: Mapping[str, Published]) -> N
     names: set[str] = set()
     for run in kept:
         tree.keep(f"runs/{run}")
-        for page in _asset_users(tree.old / "runs" / run):
-            names |= {found.decode() for found in _ASSET.findall(page.read_bytes())}
+    # Pages that are made in bulk all name the same assets: one of each template stands for all.
+    for page in typical_pages(site_pages(tree.old) if kept else ()):
+        if page.run in kept:
+            names |= {found.decode() for found in _ASSET.findall((tree.old / page.path).read_bytes())}
     for name in sorted(names):
         if (tree.old / name).is_file():
             tree.write(name, (tree.old / name).read_bytes())
     for run in plan.removed:
         if tree.has_kept(f"runs/{run}") and not (tree.old / "runs" / run / "data").exists():
             tree.keep(f"runs/{run}")
-
-
-def _asset_users(run: Path) -> Iterator[Path]:
-    """Yield a run's pages that name hashed assets; its receipt pages all name the same ones: one set stands for all."""
-    for pattern in ("*.html", "models/*/*.html", "attributes/*.html", "concepts/*.html", "data/*.html"):
-        yield from run.glob(pattern)
-    yield from run.glob("receipts/index.html")
-    yield from run.glob("receipts/*/*/index.html")
-    sets = sorted(run.glob("receipts/*/*/*/index.html"))
-    for page in sets[:1]:
-        yield page
-        yield from sorted(page.parent.glob("*.html"))[:1]
 
 
 def write_root(
@@ -295,20 +287,26 @@ def _pin(root: Path, run_id: str) -> str:
 
 def indexable_pages(root: Path, front: Edition, dates: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield (page, date) of every page that search engines may list: of live runs, and of the root in front of one."""
-    for run, date in sorted(dates.items()):
-        for page in (root / "runs" / run).rglob("*.html"):
-            yield page.relative_to(root).as_posix(), date
-    if front.indexable:
-        date = front.run.manifest.date
-        own = [*root.glob("*.html"), *root.glob("methodology/*.html"), root / "runs" / "index.html"]
-        for page in own:
-            if page.name not in ("404.html", "search.html"):
-                yield page.relative_to(root).as_posix(), date
+    for page in site_pages(root):
+        date = dates.get(page.run) if page.run else front.run.manifest.date if front.indexable else None
+        if date is not None and page.kind not in NOT_LISTED:
+            yield page.path, date
 
 
-def _check_finished(root: Path, options: Options) -> None:
-    """Hold the finished tree against the host's limits; the old site stays when it does not fit."""
+def _check_finished(root: Path, options: Options, kept: Container[str], report: Report) -> None:
+    """Hold the finished tree against the host's limits, and its links; the old site stays where they do not hold.
+
+    A page of a kept run was made by another publish: a link of it that has died meanwhile is told and stops nothing.
+    """
     found = footprint(root)
-    lines = faults(HOSTS[options.host], Size(found.files, found.bytes), found.largest)
+    lines = [
+        f"--host {options.host}: {f}"
+        for f in faults(HOSTS[options.host], Size(found.files, found.bytes), found.largest)
+    ]
+    for link in dead_links(root, (page.path for page in typical_pages(site_pages(root))), options.base_url):
+        if page_at(link.page).run in kept:
+            report(f"kept as it stands, though a link leads nowhere: {link}")
+        else:
+            lines.append(f"a link leads nowhere: {link}")
     if lines:
-        raise InputError(*(f"--host {options.host}: {line}" for line in lines), "the old site was left as it is")
+        raise InputError(*lines, "the old site was left as it is")

@@ -1,0 +1,145 @@
+"""The one list of a site's pages: which there are, and of which kind each is.
+
+`run_pages` and `root_pages` say what this program makes of an edition; publish makes exactly these, and verify misses
+what is not there. `site_pages` lists what lies in a finished tree, whoever made it: for the sitemap, the links, the
+search and the reader of numbers.
+
+See contract: publication, "Pages".
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from generator.edition import paths
+from generator.machine.walk import file_names
+
+if TYPE_CHECKING:
+    from generator.edition.edition import Edition
+
+Kind = Literal[
+    "front", "runs", "methodology", "prose", "search", "not_found",
+    "leaderboard", "judging", "audit", "run", "model", "attribute", "concept", "data", "dictionary", "explorer",
+    "list", "set", "row", "other",
+]  # fmt: skip
+# Every address of a page; a part in braces stands for one name. The first that fits decides.
+_ADDRESSES: tuple[tuple[Kind, str], ...] = (
+    ("front", "index.html"),
+    ("not_found", "404.html"),
+    ("search", paths.SEARCH_PAGE),
+    *(("prose", page) for page in paths.PROSE),
+    ("runs", "runs/index.html"),
+    ("methodology", "methodology/{name}"),
+    ("leaderboard", "runs/{run}/index.html"),
+    ("judging", "runs/{run}/judging.html"),
+    ("audit", "runs/{run}/audit.html"),
+    ("run", "runs/{run}/run.html"),
+    ("model", "runs/{run}/models/{vendor}/{name}"),
+    ("attribute", "runs/{run}/attributes/{name}"),
+    ("concept", "runs/{run}/concepts/{name}"),
+    ("data", "runs/{run}/data/index.html"),
+    ("dictionary", "runs/{run}/data/DATA_DICTIONARY.html"),
+    ("explorer", "runs/{run}/receipts/index.html"),
+    ("list", "runs/{run}/receipts/{vendor}/{model}/index.html"),
+    ("set", "runs/{run}/receipts/{vendor}/{model}/{concept}/index.html"),
+    ("row", "runs/{run}/receipts/{vendor}/{model}/{concept}/{name}"),
+)
+BULK: frozenset[Kind] = frozenset(("set", "row"))  # made from one template each, tens of thousands of them
+NOT_LISTED: frozenset[Kind] = frozenset(("not_found", "search", "other"))  # in no sitemap
+
+
+@dataclass(frozen=True)
+class SitePage:
+    """A page by its path below `dist/`. `names`: the parts of its address that are names: run, model, concept, row."""
+
+    path: str
+    kind: Kind
+    names: tuple[str, ...] = ()
+
+    @property
+    def run(self) -> str | None:
+        """The run whose page it is; None for a page of the root."""
+        return self.names[0] if self.path.startswith("runs/") and self.kind != "runs" and self.names else None
+
+    @property
+    def name(self) -> str:
+        """The last name: of a model's page its slug, of an attribute's or concept's its id, of a row's its anchor."""
+        return "/".join(self.names[1:]) if self.kind in ("model", "list") else self.names[-1]
+
+
+def _table() -> dict[int, list[tuple[Kind, list[str]]]]:
+    table = defaultdict[int, list[tuple[Kind, list[str]]]](list)
+    for kind, address in _ADDRESSES:
+        parts = address.split("/")
+        table[len(parts)].append((kind, parts))
+    return table
+
+
+_BY_LENGTH = _table()
+
+
+def page_at(path: str) -> SitePage:
+    """Return the page of an address; one that this program gives to no page is of kind "other"."""
+    parts = path.split("/")
+    for kind, address in _BY_LENGTH.get(len(parts), ()):
+        if all(a == b or a[0] == "{" for a, b in zip(address, parts, strict=True)):
+            names = tuple(b.removesuffix(".html") for a, b in zip(address, parts, strict=True) if a[0] == "{")
+            return SitePage(path, kind, names)
+    return SitePage(path, "other", tuple(parts[1:2]) if parts[0] == "runs" else ())
+
+
+def run_pages(edition: Edition) -> Iterator[SitePage]:
+    """Yield every page of a run but its row pages (`row_pages`), as this program makes them."""
+    run, bank = edition.run_id, edition.run.bank
+    kept = [c.id for c in bank.concepts if c.category not in edition.standing.withheld]
+    addresses = [
+        paths.run_index(run),
+        *(paths.run_page(run, name) for name in ("judging", "audit", "run")),
+        *(paths.model_page(run, model) for model in edition.run.models),
+        *(paths.attribute_page(run, attribute.id) for attribute in bank.attributes),
+        *(paths.concept_page(run, concept) for concept in kept),
+        paths.data_page(run),
+        paths.data_file(run, "DATA_DICTIONARY.html"),
+        paths.explorer_page(run),
+        *(paths.receipts_list(run, model) for model in edition.run.models),
+        *(paths.set_page(run, model, concept) for model in edition.run.models for concept in kept),
+    ]
+    yield from map(page_at, addresses)
+
+
+def row_pages(run: str, model: str, rows: Iterable[tuple[str, str]]) -> Iterator[SitePage]:
+    """Yield the pages of a model's rows in row mode; `rows` are (concept, anchor)."""
+    for concept, anchor in rows:
+        yield page_at(paths.set_page(run, model, concept).removesuffix("index.html") + f"{anchor}.html")
+
+
+def root_pages(removed: Iterable[str] = ()) -> Iterator[SitePage]:
+    """Yield every page that belongs to no run, and the tombstones of removed ones."""
+    addresses = [
+        "index.html",
+        paths.RUNS_PAGE,
+        "404.html",
+        paths.SEARCH_PAGE,
+        *paths.PROSE,
+        *(paths.methodology_page(name) for name in paths.METHODOLOGY),
+        *(paths.run_index(run) for run in removed),
+    ]
+    yield from map(page_at, addresses)
+
+
+def site_pages(root: Path) -> Iterator[SitePage]:
+    """Yield every page that lies in a tree, in the order of their paths."""
+    yield from map(page_at, sorted(name for name in file_names(root) if name.endswith(".html")))
+
+
+def typical_pages(pages: Iterable[SitePage]) -> Iterator[SitePage]:
+    """Yield every ordinary page, and of each run's pages that are made in bulk one of each template."""
+    seen = set[tuple[str | None, Kind]]()
+    for page in pages:
+        if page.kind not in BULK or (page.run, page.kind) not in seen:
+            seen.add((page.run, page.kind))
+            yield page
