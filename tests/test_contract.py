@@ -12,6 +12,7 @@ from typing import get_args
 
 import pytest
 
+from generator.data.folder import data_manifest, write_downloads
 from generator.edition.edition import read_site
 from generator.publishing.provenance import PUBLICATION, read_publication
 from generator.runs.reader import load_run, read_audit
@@ -29,6 +30,7 @@ from harness.plan.run_toml import load_plan
 from harness.terminal.report import INTERRUPTED
 from tests import plain_harness
 from tests.contract_blocks import BLOCKS, DOCS, FORMULAS, MARKED, rendered
+from tests.editions import make_edition, small_bank
 from tests.test_layout import ROOMS, ROOT
 
 FENCE = re.compile(r"^```(?P<info>[^\n]+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -200,6 +202,28 @@ class TestNumbers:
     def test_the_csv_of_the_example_has_its_header(self):
         header = next(csv.reader(io.StringIO(example("run-folder", "csv audit"))))
         assert header == ["receipt_id", "label"]
+
+
+@pytest.fixture(scope="module")
+def edition(tmp_path_factory):
+    """A small audited run as it is published."""
+    return make_edition(tmp_path_factory.mktemp("runs") / "audited", bank=small_bank(("age",)), audit=True)
+
+
+class TestDataFolder:
+    def test_each_key_of_the_data_manifest_is_listed(self, edition):
+        assert [row[0].strip("`") for row in rows(section("publication", "Data manifest"))] == list(
+            data_manifest(edition, (), ())
+        )
+
+    def test_each_file_is_listed(self, edition, tmp_path):
+        told = [name for row in rows(section("publication", "Data files")) for name in LISTED.findall(row[0])]
+        stems = [name for name in told if not name.startswith(".")]
+        stems += [f"{stem.rpartition('.')[0]}.csv" for stem in stems if stem.endswith(".parquet")]
+        patterns = [re.sub("<[^>]+>", "[^/]+", re.escape(stem)) for stem in stems]
+        written = [file.name for file in write_downloads(edition, tmp_path / "data")]
+        assert [name for name in written if not any(re.fullmatch(p, name) for p in patterns)] == []
+        assert len(written) > 20
 
 
 def test_a_section_that_is_absent_fails():
