@@ -14,6 +14,7 @@ import pytest
 
 from generator.data.folder import data_manifest, write_downloads
 from generator.edition.edition import read_site
+from generator.edition.site_pages import _ADDRESSES
 from generator.publishing.provenance import PUBLICATION, read_publication
 from generator.runs.reader import load_run, read_audit
 from generator.runs.redactions import read_redactions
@@ -208,6 +209,17 @@ class TestNumbers:
 def edition(tmp_path_factory):
     """A small audited run as it is published."""
     return make_edition(tmp_path_factory.mktemp("runs") / "audited", bank=small_bank(("age",)), audit=True)
+
+
+def shape(address: str) -> str:
+    """An address with a star for each part that is a name."""
+    return "/".join("*" if re.search("[<{*]", part) else part for part in address.split("/"))
+
+
+def test_the_tree_holds_every_kind_of_page():
+    tree = example("publication", "text").splitlines()[1:]
+    told = [line.split()[0] for line in tree if line[2] != " "]
+    assert {shape(path) for path in told if path.endswith(".html")} == {shape(path) for _, path in _ADDRESSES}
 
 
 class TestDataFolder:
