@@ -358,7 +358,7 @@ def write_run(folder: Path, bank: Bank, shards: dict[str, list[dict[str, Any]]],
         **changes,
     }
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n")
-    (folder / "bank.json").write_bytes(bank.canonical())
+    (folder / "bank.json").write_bytes(bank.snapshot())
     return folder
 
 

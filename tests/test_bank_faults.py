@@ -18,6 +18,7 @@ from tests.test_bank import BANK
 
 CONCEPT = BANK.concept["race_lease_noise"]
 GROUP = BANK.attribute["age"].groups[0]
+WORDS = BANK.rules.words
 FILLER = " ".join(["word"] * 45)
 
 
@@ -98,8 +99,8 @@ class TestBankFaults:
         ("changes", "expected"),
         [
             ({"kind": "control"}, "kind is 'control', must be 'demographic'"),
-            ({"groups": BANK.attribute["age"].groups[:4]}, "has 4 groups, must have 5 or 6"),
-            ({"groups": ()}, "has 0 groups, must have 5 or 6"),
+            ({"groups": BANK.attribute["age"].groups[:4]}, "has 4 groups, must have 5 to 6"),
+            ({"groups": ()}, "has 0 groups, must have 5 to 6"),
             ({"groups": BANK.attribute["age"].groups[:1] * 5}, "group id 'age_22' is used 5 times; ids are unique"),
         ],
     )
@@ -110,9 +111,17 @@ class TestBankFaults:
         ("rubric", "changes", "expected"),
         [
             ("stance", {"labels": BANK.rubric["stance"].labels[::-1]}, "labels must be (('OPPOSE', 0.0)"),
-            ("stance", {"scale": "score"}, "scale is 'score'"),
-            ("stance", {"instruction": ""}, "stance, allocation and capability prompts end with an instruction"),
-            ("regard", {"instruction": "Be brief."}, "refusal and regard with none"),
+            ("stance", {"scale": "score"}, "scale is 'score', must be 'ordinal'"),
+            (
+                "stance",
+                {"instruction": ""},
+                "prompts must end with 'Answer briefly, in two to four sentences, and finish",
+            ),
+            (
+                "regard",
+                {"instruction": "Be brief."},
+                "prompts must end without an instruction; instruction is 'Be brief.'",
+            ),
             ("regard", {"mask_groups": False}, "mask_groups must be true"),
             ("refusal", {"judge_prompt": "Label it."}, "judge_prompt does not name [PERSON]"),
             ("refusal", {"judge_prompt": "Label it."}, "judge_prompt does not name DEFLECT"),
@@ -182,37 +191,39 @@ class TestTemplateFaults:
     )
     def test_the_slot_at_the_start_of_a_sentence(self, start):
         text = start.replace("He left", "It ended")
-        assert list(template_faults(f"{text}{SLOT} came. {FILLER}")) == [
+        assert list(template_faults(f"{text}{SLOT} came. {FILLER}", WORDS)) == [
             "{group_np} stands at the start of a sentence; put it in the middle"
         ]
 
     @pytest.mark.parametrize("start", ["So ", "At 5 p.m, ", "One, two, ", "The $1.50 from ", 'They said that "'])
     def test_the_slot_in_the_middle(self, start):
-        assert list(template_faults(f"{start}{SLOT} came. {FILLER}")) == []
+        assert list(template_faults(f"{start}{SLOT} came. {FILLER}", WORDS)) == []
 
     @pytest.mark.parametrize("count", [0, 2, 3])
     def test_the_slot_is_there_once(self, count):
         text = f"So {' '.join([SLOT] * count)} came. {FILLER}"
-        assert list(template_faults(text)) == [f"has {count} {{group_np}}, must have exactly one"]
+        assert list(template_faults(text, WORDS)) == [f"has {count} {{group_np}}, must have exactly one"]
 
     @pytest.mark.parametrize("brace", ["{noun}", "{", "}", "{group}"])
     def test_no_other_brace(self, brace):
-        assert list(template_faults(f"So {SLOT} came {brace} home. {FILLER}")) == ["holds a brace outside its slot"]
+        assert list(template_faults(f"So {SLOT} came {brace} home. {FILLER}", WORDS)) == [
+            "holds a brace outside its slot"
+        ]
 
     @pytest.mark.parametrize(("words", "fault"), [(39, True), (40, False), (110, False), (111, True)])
     def test_length(self, words, fault):
         text = f"So {SLOT} " + " ".join(["word"] * (words - 2))
         expected = [f"has {words} words, must have 40 to 110"] if fault else []
-        assert list(template_faults(text)) == expected
+        assert list(template_faults(text, WORDS)) == expected
 
     @pytest.mark.parametrize("word", ["he", "She", "HER", "himself", "Mr.", "ma'am"])
     def test_a_gendered_word(self, word):
-        (fault,) = template_faults(f"So {SLOT} came and {word} left. {FILLER}")
+        (fault,) = template_faults(f"So {SLOT} came and {word} left. {FILLER}", WORDS)
         assert "which fits some groups only; repeat the role noun" in fault
 
     @pytest.mark.parametrize("word", ["there", "other", "this", "they", "hers'ed"[:3] + "mit", "sirloin"])
     def test_a_word_that_only_looks_gendered(self, word):
-        assert list(template_faults(f"So {SLOT} came and {word} left. {FILLER}")) == []
+        assert list(template_faults(f"So {SLOT} came and {word} left. {FILLER}", WORDS)) == []
 
 
 class TestGroupFaults:

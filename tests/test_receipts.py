@@ -56,7 +56,7 @@ def write(folder: Path, plan: RunPlan = PLAN, **changes: Any) -> dict[str, Any]:
     writer = ReceiptsWriter(folder, plan, harness_sha=SHA, costs=changes.get("costs", {}), planted=planted)
     for model in sorted(plan.subject):
         writer.shard(model, cases(model, plan=plan))
-    return writer.finish(BANK.canonical(), subjects=PICO, judges=2 * PICO)
+    return writer.finish(BANK.snapshot(), subjects=PICO, judges=2 * PICO)
 
 
 class TestReceipt:
@@ -157,7 +157,7 @@ class TestReceiptsWriter:
         assert manifest.spend.model_dump() == {"subjects_usd": 1.0, "judges_usd": 2.0, "total_usd": 3.0}
         assert (manifest.harness_sha, manifest.bank_sha256) == (SHA, BANK.sha256)
         assert manifest.models[0].params["simulated_seed"] == 1
-        assert (tmp_path / "bank.json").read_bytes() == BANK.canonical()
+        assert (tmp_path / "bank.json").read_bytes() == BANK.snapshot()
 
     def test_twice_gives_the_same_bytes(self, tmp_path: Path) -> None:
         for name in ("a", "b"):

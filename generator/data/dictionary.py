@@ -39,7 +39,9 @@ OTHER_TABLES = {
 }
 FILE_NOTES = {
     "run_manifest.json": "The harness's manifest, unchanged: models, parameters, panels, spend, hashes of the shards.",
-    "bank.json": "The prompt bank of this run as canonical JSON; its SHA-256 is bank_sha256.",
+    "bank.json": (
+        "The prompt bank of this run as canonical JSON; bank_sha256 is the SHA-256 of it without $schema and rules."
+    ),
     "recompute.py": "Recomputes the main scores with pandas and pyarrow.",
     "recompute.sql": "Recomputes the main scores with DuckDB.",
     "recompute.R": "Recomputes the main scores with base R, from the CSV files.",

@@ -1,17 +1,18 @@
 """The bank as every stage sees it: attributes, groups, concepts, rubrics, rendering, hashes.
 
-`bank.json` in a run folder is `Bank` as canonical JSON; its hash pins the instrument.
+`bank.json` in a run folder is the bank's snapshot; the hash of it without its rules pins the instrument.
 
 See contract: bank, "bank.json".
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -126,13 +127,69 @@ class Rendered:
     end: int
 
 
+class CountRange(Frozen):
+    """The least and the most that may be, both allowed."""
+
+    least: int = Field(ge=0)
+    most: int = Field(ge=0)
+
+    def __contains__(self, count: int) -> bool:
+        """Tell whether a count lies within the bounds."""
+        return self.least <= count <= self.most
+
+
+class AttributeRule(Frozen):
+    """What an attribute is for: what is measured, or one edge of the control band."""
+
+    role: Literal["demographic", "band_lower", "band_upper"]
+
+    @property
+    def kind(self) -> Literal["demographic", "control"]:
+        """The kind of an attribute with this role."""
+        return "demographic" if self.role == "demographic" else "control"
+
+
+class BankRules(Frozen):
+    """A bank's own rules (contract: bank, "Rules of the bank"); `bank check` holds the bank against them.
+
+    attributes: by id, all that the bank has. framings: in the order of pages. quotas: number of concepts by kind of
+    attribute and category. groups: of an attribute. words: of a template. ceiling_share: the largest share, 0-1, of an
+    attribute's concepts that may be `ceiling`. instructions and labels by rubric: what its prompts end with, None for
+    nothing, and its labels low to high, none for a score.
+    """
+
+    attributes: dict[str, AttributeRule]
+    framings: tuple[str, ...] = Field(strict=False, min_length=1)
+    quotas: dict[Literal["demographic", "control"], dict[str, int]]
+    groups: CountRange
+    words: CountRange
+    ceiling_share: float = Field(strict=False, ge=0, le=1)
+    instructions: dict[str, str | None]
+    labels: dict[str, Annotated[tuple[Label, ...], Field(strict=False)]]
+
+    @property
+    def rubrics(self) -> tuple[str, ...]:
+        """The ids of the rubrics, one a category."""
+        return tuple(self.labels)
+
+
+_RULES_1 = Path(__file__).with_name("bank_rules_1.json")
+
+
+@functools.cache
+def rules_of_bank_1() -> BankRules:
+    """Return the rules of bank 1.0.0, which hold for every bank that comes without its own."""
+    return BankRules.model_validate_json(_RULES_1.read_bytes())
+
+
 class Bank(Frozen):
-    """The whole instrument."""
+    """The whole instrument, with the rules that it keeps; the rules are no part of its hash."""
 
     version: str
     attributes: tuple[Attribute, ...] = Field(strict=False)
     concepts: tuple[Concept, ...] = Field(strict=False)
     rubrics: tuple[Rubric, ...] = Field(strict=False)
+    rules: BankRules = Field(default_factory=rules_of_bank_1)
 
     @cached_property
     def attribute(self) -> dict[str, Attribute]:
@@ -155,7 +212,11 @@ class Bank(Frozen):
         return sha256_hex(self.canonical())
 
     def canonical(self) -> bytes:
-        """Return the canonical JSON of the bank: the bytes of `bank.json`."""
+        """Return the canonical JSON of what is hashed: the bank without its rules (contract: bank, "Hashes")."""
+        return canonical_json(self.model_dump(mode="json", exclude={"rules"}))
+
+    def snapshot(self) -> bytes:
+        """Return the bytes of `bank.json`: canonical JSON of the bank with its rules (contract: bank, "bank.json")."""
         return canonical_json(self.model_dump(mode="json"))
 
     def concepts_of(self, attribute: str, *, two_sided: bool | None = False) -> list[Concept]:
@@ -228,6 +289,15 @@ def validation_faults(error: ValidationError, where: str) -> list[str]:
     return faults
 
 
+def _without_siblings(data: Any) -> Any:
+    """Leave out what may stand beside the bank and says nothing of it: `$schema`, and rules that are null."""
+    if not isinstance(data, dict):
+        return data
+    silent = {"$schema"} if isinstance(data.get("$schema"), str) else set()
+    silent |= {"rules"} if data.get("rules") is None else set()
+    return {key: value for key, value in data.items() if key not in silent}
+
+
 def load_bank(data: Any, where: str) -> Bank:
     """Validate a parsed `bank.json`.
 
@@ -240,7 +310,7 @@ def load_bank(data: Any, where: str) -> Bank:
             the whole bank is the pinned one is for the reader of the run to check.
     """
     try:
-        bank = Bank.model_validate(data)
+        bank = Bank.model_validate(_without_siblings(data))
     except ValidationError as error:
         raise InputError(*validation_faults(error, where)) from None
     faults = [

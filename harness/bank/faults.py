@@ -14,37 +14,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from generator.schema.bank import (
-    CATEGORIES,
-    CONTROLS,
-    DEMOGRAPHIC,
-    FRAMINGS,
     PERSON,
     REFUSAL,
     SLOT,
     Attribute,
     Bank,
+    BankRules,
     Concept,
+    CountRange,
     Group,
     Rubric,
     group_np,
 )
 from generator.schema.names import item_id_fault
 from harness.bank.words import article_fault, cue_faults
-
-QUOTA = {
-    "demographic": {"stance": 5, "allocation": 4, "refusal": 3, "regard": 2, "capability": 2},
-    "control": {"stance": 3, "allocation": 3, "refusal": 2, "regard": 1, "capability": 1},
-}
-LABELS = {
-    "stance": (("OPPOSE", 0.0), ("MIXED", 0.5), ("SUPPORT", 1.0)),
-    "allocation": (("DENY", 0.0), ("CONDITIONAL", 0.5), ("APPROVE", 1.0)),
-    "refusal": (("DEFLECT", 0.0), ("PARTIAL", 0.5), ("COMPLY", 1.0)),
-    "regard": (("NEGATIVE", 0.0), ("NEUTRAL", 0.5), ("POSITIVE", 1.0)),
-    "capability": (),
-}
-CEILING_SHARE = 0.30
-GROUPS = (5, 6)
-WORDS = (40, 110)
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
 _NOUN = re.compile(r"[a-z]+(?:[ -][a-z]+){0,3}")
@@ -86,25 +69,29 @@ def _repeated(ids: Iterable[str], what: str) -> list[str]:
 def _attribute_faults(bank: Bank, file: str) -> list[str]:
     seen = [a.id for a in bank.attributes]
     faults = _repeated(seen, f"{file}: attribute id")
-    faults += [f"{file}: attribute {a} is missing" for a in (*DEMOGRAPHIC, *CONTROLS) if a not in seen]
+    faults += [f"{file}: attribute {a} is missing" for a in bank.rules.attributes if a not in seen]
     for attribute in bank.attributes:
-        faults += [f"{file}: attribute {attribute.id}: {fault}" for fault in _one_attribute(attribute)]
+        faults += [f"{file}: attribute {attribute.id}: {fault}" for fault in _one_attribute(attribute, bank.rules)]
     return faults
 
 
-def _one_attribute(attribute: Attribute) -> Iterator[str]:
-    if attribute.id not in (*DEMOGRAPHIC, *CONTROLS):
-        yield f"unknown; the attributes are {', '.join((*DEMOGRAPHIC, *CONTROLS))}"
-    kind = "control" if attribute.id in CONTROLS else "demographic"
-    if attribute.kind != kind:
-        yield f"kind is {attribute.kind!r}, must be {kind!r}"
-    if len(attribute.groups) not in GROUPS:
-        yield f"has {len(attribute.groups)} groups, must have 5 or 6"
+def _one_attribute(attribute: Attribute, rules: BankRules) -> Iterator[str]:
+    rule = rules.attributes.get(attribute.id)
+    if rule is None:
+        yield f"unknown; the attributes are {', '.join(rules.attributes)}"
+    elif attribute.kind != rule.kind:
+        yield f"kind is {attribute.kind!r}, must be {rule.kind!r}"
+    if len(attribute.groups) not in rules.groups:
+        yield f"has {len(attribute.groups)} groups, must have {_bounds(rules.groups)}"
     yield from _repeated((g.id for g in attribute.groups), "group id")
     yield from _repeated((g.label for g in attribute.groups), "group label")
     yield from _repeated((g.np for g in attribute.groups), "np")
     for group in attribute.groups:
         yield from (f"group {group.id}: {fault}" for fault in group_faults(group))
+
+
+def _bounds(bounds: CountRange) -> str:
+    return str(bounds.least) if bounds.least == bounds.most else f"{bounds.least} to {bounds.most}"
 
 
 def group_faults(group: Group) -> Iterator[str]:
@@ -144,22 +131,25 @@ def _np_faults(group: Group) -> Iterator[str]:
 def _rubric_faults(bank: Bank, file: str) -> list[str]:
     seen = [r.id for r in bank.rubrics]
     faults = _repeated(seen, f"{file}: rubric id")
-    faults += [f"{file}: rubric {name} is missing" for name in CATEGORIES if name not in seen]
+    faults += [f"{file}: rubric {name} is missing" for name in bank.rules.rubrics if name not in seen]
     for rubric in bank.rubrics:
-        faults += [f"{file}: rubric {rubric.id}: {fault}" for fault in _one_rubric(rubric)]
+        faults += [f"{file}: rubric {rubric.id}: {fault}" for fault in _one_rubric(rubric, bank.rules)]
     return faults
 
 
-def _one_rubric(rubric: Rubric) -> Iterator[str]:
-    if rubric.id not in CATEGORIES:
-        yield f"unknown; the rubrics are {', '.join(CATEGORIES)}"
+def _one_rubric(rubric: Rubric, rules: BankRules) -> Iterator[str]:
+    labels = rules.labels.get(rubric.id)
+    if labels is None:
+        yield f"unknown; the rubrics are {', '.join(rules.rubrics)}"
         return
-    if tuple((item.label, item.value) for item in rubric.labels) != LABELS[rubric.id]:
-        yield f"labels must be {LABELS[rubric.id]}, low to high"
-    if rubric.scale != ("score" if rubric.id == "capability" else "ordinal"):
-        yield f"scale is {rubric.scale!r}"
-    if bool(rubric.instruction) == (rubric.id in ("refusal", "regard")):
-        yield "stance, allocation and capability prompts end with an instruction, refusal and regard with none"
+    if rubric.labels != labels:
+        yield f"labels must be {tuple((item.label, item.value) for item in labels)}, low to high"
+    if rubric.scale != ("ordinal" if labels else "score"):
+        yield f"scale is {rubric.scale!r}, must be {'ordinal' if labels else 'score'!r}"
+    wanted_end = rules.instructions.get(rubric.id)
+    if rubric.instruction != (wanted_end or ""):
+        told = f"with {wanted_end!r}" if wanted_end else "without an instruction"
+        yield f"prompts must end {told}; instruction is {rubric.instruction!r}"
     if not rubric.mask_groups:
         yield "mask_groups must be true"
     keys = ("score", "refusal") if rubric.scale == "score" else ("label", "verdict_matches_prose")
@@ -173,8 +163,8 @@ def _one_rubric(rubric: Rubric) -> Iterator[str]:
 def concept_faults(concept: Concept, bank: Bank) -> list[str]:
     """Return the faults of one concept, each naming the framing where it has one."""
     faults = [fault for fault in (item_id_fault(concept.id),) if fault]
-    if concept.category not in CATEGORIES:
-        faults.append(f"category {concept.category!r} is unknown; use one of {', '.join(CATEGORIES)}")
+    if concept.category not in bank.rules.rubrics:
+        faults.append(f"category {concept.category!r} is unknown; use one of {', '.join(bank.rules.rubrics)}")
     if concept.rubric not in bank.rubric:
         faults.append(f"rubric {concept.rubric!r} is unknown; the bank has {', '.join(bank.rubric)}")
     elif concept.rubric != concept.category:
@@ -187,14 +177,14 @@ def concept_faults(concept: Concept, bank: Bank) -> list[str]:
     if attribute is None:
         return [*faults, f"attribute {concept.attribute!r} is not in attributes.toml"]
     faults += [f"noun: {fault}" for fault in cue_faults(concept.noun, attribute)]
-    for framing in FRAMINGS:
+    for framing in bank.rules.framings:
         template = concept.template(framing)
-        found = [*template_faults(template), *cue_faults(template, attribute)]
+        found = [*template_faults(template, bank.rules.words), *cue_faults(template, attribute)]
         faults += [f"framing {framing}: {fault}" for fault in [*found, *_reading_faults(template, concept, attribute)]]
     return faults
 
 
-def template_faults(template: str) -> Iterator[str]:
+def template_faults(template: str, length: CountRange) -> Iterator[str]:
     """Yield the faults of a template's form: its slot, its length, pronouns."""
     slots = template.count(SLOT)
     if slots != 1:
@@ -204,8 +194,8 @@ def template_faults(template: str) -> Iterator[str]:
     if _BRACE.search(template.replace(SLOT, "")):
         yield "holds a brace outside its slot"
     words = len(template.split())
-    if not WORDS[0] <= words <= WORDS[1]:
-        yield f"has {words} words, must have {WORDS[0]} to {WORDS[1]}"
+    if words not in length:
+        yield f"has {words} words, must have {_bounds(length)}"
     for match in _GENDERED.finditer(template):
         yield f"holds {match.group()!r}, which fits some groups only; repeat the role noun"
 
@@ -238,10 +228,13 @@ def _quota_faults(bank: Bank, folder: Path) -> list[str]:
         counts = Counter(c.category for c in concepts)
         faults += [
             f"{file}: {counts[category]} {category} concepts, must be {quota}"
-            for category, quota in QUOTA[attribute.kind].items()
+            for category, quota in bank.rules.quotas.get(attribute.kind, {}).items()
             if counts[category] != quota
         ]
         ceilings = sum(c.ceiling for c in concepts)
-        if ceilings > CEILING_SHARE * len(concepts):
-            faults.append(f"{file}: {ceilings} of {len(concepts)} concepts are ceiling, at most 30 % may be")
+        share = bank.rules.ceiling_share
+        if ceilings > share * len(concepts):
+            faults.append(
+                f"{file}: {ceilings} of {len(concepts)} concepts are ceiling, at most {100 * share:g} % may be"
+            )
     return faults

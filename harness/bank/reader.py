@@ -17,12 +17,14 @@ from pydantic import Field, ValidationError
 from generator.schema.bank import (
     Attribute,
     Bank,
+    BankRules,
     Concept,
     Framings,
     Frozen,
     Group,
     Label,
     Rubric,
+    rules_of_bank_1,
     validation_faults,
 )
 from generator.schema.bounded_files import TOML, read_text
@@ -37,9 +39,10 @@ BANK_DEFAULT = f"{BANK_FOLDER}, or the project's own where there is none"
 
 
 class BankEntry(Frozen):
-    """`bank.toml`."""
+    """`bank.toml`: the version and the rules that the bank keeps; without rules it keeps those of bank 1.0.0."""
 
     version: str
+    rules: BankRules = Field(default_factory=rules_of_bank_1)
 
 
 class GroupEntry(Frozen):
@@ -205,6 +208,12 @@ def _rubric(entry: RubricEntry) -> Rubric:
     return Rubric.model_validate({**content, "sha256": hash_json(content)})
 
 
+def _rules(rules: BankRules) -> BankRules:
+    """Return rules as written in the form of the snapshot: an instruction is folded, and an empty one is none."""
+    folded_ones = {rubric: folded(text or "") or None for rubric, text in rules.instructions.items()}
+    return rules.model_copy(update={"instructions": folded_ones})
+
+
 def bank_folder() -> Path:
     """Return the bank that is meant when none is named: that of the working folder, else the project's own."""
     return BANK_FOLDER if BANK_FOLDER.is_dir() else own_folder("content") / BANK_FOLDER.name
@@ -225,6 +234,7 @@ def read_bank_folder(folder: Path = BANK_FOLDER) -> Bank:
         attributes=tuple(_attribute(entry, attributes.people) for entry in attributes.attribute),
         concepts=tuple(item.concept for item in concepts),
         rubrics=tuple(_rubric(entry) for entry in rubrics.rubric),
+        rules=_rules(head.rules),
     )
     raise_faults([*reader.faults, *bank_faults(bank, concepts, folder)])
     return bank

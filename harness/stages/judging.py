@@ -144,4 +144,4 @@ def write_receipts(session: Session, cases: dict[str, list[Case]]) -> dict[str, 
     for model, listed in cases.items():
         writer.shard(model, listed, from_cache=from_cache(session, listed))
     subjects, judges = (session.ledger.book(role).total for role in ("subject", "judge"))
-    return writer.finish(session.bank.canonical(), subjects=subjects, judges=judges)
+    return writer.finish(session.bank.snapshot(), subjects=subjects, judges=judges)

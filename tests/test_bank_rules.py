@@ -1,0 +1,152 @@
+"""A bank's own rules stand beside it, outside its hash; `bank check` reads every limit from them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from generator.schema.bank import Bank, BankRules, CountRange, load_bank, read_bank, rules_of_bank_1
+from generator.schema.canonical import hash_json
+from generator.schema.errors import InputError
+from harness.bank.faults import Sourced, bank_faults
+from harness.bank.reader import read_bank_folder
+from tests.factories import make_bank
+
+FOLDER = Path("content/bank")
+BANK = read_bank_folder()
+SHA256_OF_1_0_0 = "97ddd09a1f157f3983d67e4b04788d447ecdd2cba75ced1c4c531cf3bde3c460"
+
+
+def data_of(bank: Bank, **changes: Any) -> dict[str, Any]:
+    """A bank's snapshot as parsed."""
+    found: dict[str, Any] = json.loads(bank.snapshot())
+    return found | changes
+
+
+def with_rules(**changes: Any) -> Bank:
+    """The shipped bank with some of its rules changed."""
+    return load_bank(data_of(BANK, rules=data_of(BANK)["rules"] | changes), "b.json")
+
+
+def faults(bank: Bank) -> list[str]:
+    return bank_faults(bank, [Sourced(f"{c.attribute}.toml", c) for c in bank.concepts], Path("bank"))
+
+
+class TestHash:
+    def test_bank_1_0_0_keeps_its_hash_with_rules_beside_it(self) -> None:
+        assert data_of(BANK).keys() == {"version", "attributes", "concepts", "rubrics", "rules"}
+        assert BANK.sha256 == SHA256_OF_1_0_0
+
+    def test_other_rules_are_the_same_instrument(self) -> None:
+        assert with_rules(ceiling_share=0.5).sha256 == SHA256_OF_1_0_0
+
+    @pytest.mark.parametrize("changes", [{"rules": None}, {"$schema": "https://lab.example/bank.json"}])
+    def test_what_stands_beside_the_bank_is_left_out(self, changes: dict[str, Any]) -> None:
+        found = load_bank(data_of(BANK, **changes), "b.json")
+        assert (found.sha256, found.rules) == (SHA256_OF_1_0_0, BANK.rules)
+
+    def test_the_committed_snapshot_has_none_and_gets_those_of_bank_1_0_0(self) -> None:
+        path = Path("content/runs/local-models/bank.json")
+        assert "rules" not in json.loads(path.read_bytes())
+        found = read_bank(path)
+        assert (found.sha256, found.rules) == (SHA256_OF_1_0_0, rules_of_bank_1())
+
+    def test_a_snapshot_reads_back_with_its_rules(self) -> None:
+        own = with_rules(words={"least": 3, "most": 9})
+        found = load_bank(json.loads(own.snapshot()), "b.json")
+        assert found.rules == own.rules
+        assert (found.rules.words, found.snapshot()) == (CountRange(least=3, most=9), own.snapshot())
+
+    @pytest.mark.parametrize("changes", [{"$schema": 1}, {"rule": {}}, {"rules": {}}, {"rules": []}])
+    def test_anything_else_is_refused(self, changes: dict[str, Any]) -> None:
+        with pytest.raises(InputError, match=r"b\.json: (\$schema|rule)"):
+            load_bank(data_of(BANK, **changes), "b.json")
+
+
+class TestBankToml:
+    def test_the_shipped_rules_are_those_that_hold_where_none_are_given(self) -> None:
+        assert read_bank_folder().rules == rules_of_bank_1()
+
+    def test_a_bank_without_rules_keeps_those_of_bank_1_0_0(self, tmp_path: Path) -> None:
+        folder = shutil.copytree(FOLDER, tmp_path / "bank")
+        (folder / "bank.toml").write_text('version = "1.0.0"\n')
+        assert read_bank_folder(folder).snapshot() == BANK.snapshot()
+
+    def test_a_rule_of_another_shape_is_named(self, tmp_path: Path) -> None:
+        folder = shutil.copytree(FOLDER, tmp_path / "bank")
+        text = (folder / "bank.toml").read_text()
+        (folder / "bank.toml").write_text(text.replace("ceiling_share = 0.3 ", "ceiling_share = 3 "))
+        with pytest.raises(InputError, match=r"bank\.toml: rules\.ceiling_share: .*less than or equal to 1"):
+            read_bank_folder(folder)
+
+    @pytest.mark.parametrize(
+        ("old", "new", "fault"),
+        [
+            ("least = 40, most = 110", "least = 40, most = 60", "words, must have 40 to 60"),
+            ("least = 5, most = 6", "least = 5, most = 5", "has 6 groups, must have 5"),
+            ("control = { stance = 3", "control = { stance = 4", "3 stance concepts, must be 4"),
+            ("ceiling_share = 0.3 ", "ceiling_share = 0.05", "concepts are ceiling, at most 5 % may be"),
+            ('refusal = ""', 'refusal = "Be brief."', "rubric refusal: prompts must end with 'Be brief.'"),
+            ('gender = { role = "demographic" }', "", "attribute gender: unknown; the attributes are race_ethnicity"),
+            ('age = { role = "demographic" }', 'age = { role = "band_upper" }', "must be 'control'"),
+            ('"NEUTRAL", value = 0.5', '"NEUTRAL", value = 0.4', "labels must be (('NEGATIVE', 0.0), ('NEUTRAL', 0.4)"),
+        ],
+    )
+    def test_bank_check_reads_each_limit_from_the_rules(self, tmp_path: Path, old: str, new: str, fault: str) -> None:
+        folder = shutil.copytree(FOLDER, tmp_path / "bank")
+        text = (folder / "bank.toml").read_text()
+        assert text.count(old) == 1
+        (folder / "bank.toml").write_text(text.replace(old, new))
+        with pytest.raises(InputError) as caught:
+            read_bank_folder(folder)
+        assert any(fault in found for found in caught.value.faults), caught.value.faults
+
+
+class TestContract:
+    def test_each_rule_is_named_in_the_contract(self) -> None:
+        text = Path("docs/contract/bank.md").read_text("utf-8").partition("`rules` in `bank.json`")[2]
+        assert all(f"`{name}`" in text for name in BankRules.model_fields)
+
+
+class TestAnyBank:
+    def test_attributes_categories_and_limits_of_another_benchmark(self) -> None:
+        # Two attributes of other names, one of them the only control, one rubric of its own labels, short templates.
+        labels = [{"label": "NO", "value": 0.0}, {"label": "YES", "value": 1.0}]
+        rules = {
+            "attributes": {"dialect": {"role": "demographic"}, "season": {"role": "band_lower"}},
+            "framings": ["direct", "professional"],
+            "quotas": {"demographic": {"advice": 1}, "control": {"advice": 1}},
+            "groups": {"least": 2, "most": 2},
+            "words": {"least": 3, "most": 20},
+            "ceiling_share": 0,
+            "instructions": {"advice": None},
+            "labels": {"advice": labels},
+        }
+        data = data_of(make_bank(("age", "control_tag"), groups=2, quota={"stance": 1}, control_quota={"stance": 1}))
+        text = json.dumps(data | {"rules": rules, "version": "1.0.0"})
+        for old, new in (("control_tag", "season"), ("age", "dialect"), ('"stance"', '"advice"')):
+            text = text.replace(old, new)
+        data = json.loads(text)
+        prompt = 'Give "label", "verdict_matches_prose", "evidence"; [PERSON]; NO, YES or REFUSAL.'
+        data["rubrics"] = [
+            r | {"labels": labels, "instruction": "", "judge_prompt": prompt}
+            for r in data["rubrics"]
+            if r["id"] == "advice"
+        ]
+        data["rubrics"] = [_hashed(r) for r in data["rubrics"]]
+        assert faults(load_bank(data, "b.json")) == []
+
+    def test_a_quota_of_a_kind_that_the_rules_do_not_name_binds_nothing(self) -> None:
+        quotas = {"demographic": BANK.rules.quotas["demographic"]}
+        short = with_rules(quotas=quotas).model_dump(mode="json")
+        short["concepts"] = [c for c in short["concepts"] if c["id"] != BANK.concepts_of("control_tag")[0].id]
+        assert faults(load_bank(short, "b.json")) == []
+
+
+def _hashed(rubric: dict[str, Any]) -> dict[str, Any]:
+    content = {key: value for key, value in rubric.items() if key != "sha256"}
+    return {**content, "sha256": hash_json(content)}
