@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from generator.html import assets as hashed
 from generator.html import frame as render
 from generator.pages import prose
 from generator.publishing import build
@@ -78,7 +79,7 @@ def own_words(tmp_path, monkeypatch):
     shutil.copytree(ROOT / "site_templates", templates)
     shutil.copytree(ROOT / "content" / "pages", words)
     monkeypatch.setattr(render, "TEMPLATES", templates)
-    monkeypatch.setattr(render, "STATIC", templates / "static")
+    monkeypatch.setattr(hashed, "STATIC", templates / "static")
     monkeypatch.setattr(incremental, "TEMPLATES", templates)
     monkeypatch.setattr(incremental, "PROSE", words)
     monkeypatch.setattr(prose, "CONTENT", words)
@@ -91,5 +92,5 @@ def own_words(tmp_path, monkeypatch):
 def forget() -> None:
     """Drop what a process remembers of templates and assets, as a new process would."""
     render.environment.cache_clear()
-    render.assets.cache_clear()
+    hashed.assets.cache_clear()
     prose.methodology_title.cache_clear()

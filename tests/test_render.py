@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from pathlib import Path
 
 import pytest
 from jinja2 import UndefinedError
 
-from generator.html import frame as render
+from generator.html.assets import STATIC, assets
 from generator.html.frame import (
-    STATIC,
-    asset_files,
-    assets,
     breakable,
     bytesize,
     concept_title,
@@ -23,7 +19,6 @@ from generator.html.frame import (
     plural,
     render_page,
 )
-from generator.schema.errors import InputError
 from harness.bank.reader import read_bank_folder
 from tests.editions import SITE
 
@@ -114,34 +109,16 @@ class TestFrame:
         assert '<link rel="canonical" href="https://e.org/b/a/x.html">' in text
 
     def test_scripts_are_files_and_modules_wait_for_a_server(self):
-        context = frame(None, "a/x.html", "x", site=SITE, scripts=("site.js",), modules=("check.js",))
+        context = frame(None, "a/x.html", "x", site=SITE, scripts=("site.js",), modules=("check/start.js",))
         text = render_page("base.html", context).decode()
         assert f'<script defer src="../{assets()["site.js"].path}"></script>' in text
-        assert f'data-modules="../{assets()["check.js"].path}"' in text
+        assert f'data-modules="../{assets()["check/start.js"].path}"' in text
 
     def test_the_policy_allows_own_files_only(self):
         policy = content_security_policy()
         assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
         assert "unsafe-inline" not in policy
         assert "'wasm-unsafe-eval'" in content_security_policy(wasm=True)
-
-
-class TestAssets:
-    def test_each_has_a_name_that_its_content_decides(self):
-        for asset in assets().values():
-            assert hashlib.sha256(asset.data).hexdigest()[:10] in asset.path
-            assert asset.path.startswith("assets/")
-
-    def test_every_static_file_is_one(self):
-        files = {p.relative_to(STATIC).as_posix() for p in STATIC.rglob("*") if p.is_file()}
-        assert set(assets()) == files
-        assert len(list(asset_files())) == len(files)
-
-    def test_no_style_sheet_loads_from_elsewhere(self):
-        for name, asset in assets().items():
-            if name.endswith(".css"):
-                text = asset.data.decode()
-                assert not re.search(r"@import|https?://|url\(", text), name
 
 
 def rules(scheme: str) -> dict[str, str]:
@@ -186,14 +163,3 @@ class TestColours:
     def test_the_measure_itself_can_fail(self):
         assert contrast("#bbbbbb", "#ffffff") < 3
         assert round(contrast("#000000", "#ffffff"), 1) == 21.0
-
-
-def test_a_missing_parquet_reader_names_the_command_that_builds_it(monkeypatch, tmp_path):
-    (tmp_path / "site.css").write_text("")
-    monkeypatch.setattr("generator.html.frame.STATIC", tmp_path)
-    render.assets.cache_clear()
-    try:
-        with pytest.raises(InputError, match="make assets"):
-            render.assets()
-    finally:
-        render.assets.cache_clear()

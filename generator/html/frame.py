@@ -30,9 +30,8 @@ Functions: `score`, `interval` and `cell` (generator.edition.numbers), `marked` 
 from __future__ import annotations
 
 import functools
-import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,8 +43,7 @@ from generator.edition.banners import Notice, Source, mark_of, notices
 from generator.edition.edition import Edition, Site
 from generator.edition.numbers import NULL, SCORE_COLUMNS, TABLE_KEYS, cell, interval, number, plural, score
 from generator.edition.untrusted import HIDDEN_POINTS, marked, visible
-from generator.schema.errors import InputError
-from generator.schema.places import own_folder
+from generator.html.assets import TEMPLATES, assets
 from generator.scoring.reasons import in_words
 
 # What templates and page modules need comes from here, whichever module it lives in.
@@ -54,12 +52,9 @@ __all__ = [
     "NULL",
     "SCORE_COLUMNS",
     "TABLE_KEYS",
-    "Asset",
     "Crumb",
     "NavItem",
     "Notice",
-    "asset_files",
-    "assets",
     "breakable",
     "bytesize",
     "card_path",
@@ -78,9 +73,6 @@ __all__ = [
     "short",
     "visible",
 ]
-
-TEMPLATES = own_folder("site_templates")
-STATIC = TEMPLATES / "static"
 
 
 _BREAKS = re.compile(r"([_/-])(?=.)")
@@ -132,38 +124,6 @@ def environment() -> Environment:
     env.filters.update(concept_title=concept_title, in_words=in_words)
     env.globals.update(paths=paths, score=score, interval=interval, cell=cell, marked=marked, NULL=NULL)
     return env
-
-
-@dataclass(frozen=True)
-class Asset:
-    """A static file under its content-hashed path below dist/."""
-
-    name: str
-    path: str
-    data: bytes
-
-
-PARQUET_READER = "vendor/parquet.mjs"  # bundled from npm, so not in the repository
-
-
-@functools.cache
-def assets() -> dict[str, Asset]:
-    """Return every file of site_templates/static/ by its name; raises InputError before `make assets`."""
-    found = {}
-    for file in sorted(p for p in STATIC.rglob("*") if p.is_file()):
-        name = file.relative_to(STATIC).as_posix()
-        data = file.read_bytes()
-        digest = hashlib.sha256(data).hexdigest()[:10]
-        found[name] = Asset(name, f"assets/{file.stem}.{digest}{file.suffix}", data)
-    if PARQUET_READER not in found:
-        raise InputError(f"{STATIC / PARQUET_READER}: not built yet; type: make assets")
-    return found
-
-
-def asset_files() -> Iterator[tuple[str, bytes]]:
-    """Yield (path below dist/, bytes) of every asset."""
-    for asset in assets().values():
-        yield asset.path, asset.data
 
 
 @dataclass(frozen=True)

@@ -307,7 +307,7 @@ def render_model(view: View, model: str, scale: Domain) -> bytes:
         section="leaderboard",
         crumbs=[("Leaderboard", paths.run_index(view.run_id)), (model, None)],
         scripts=("site.js",),
-        modules=("check.js",),
+        modules=("check/start.js",),
     )
     demographic = [_part(view, model, a, scale) for a in view.demographic]
     results = [r for part in demographic for r in part.results if r.mean is not None]

@@ -166,7 +166,8 @@ def render_search(edition: Edition) -> bytes:
         description="Search the methodology and the pages of models, attributes and concepts.",
         section="search",
         crumbs=[("Leaderboard", "index.html"), ("Search", None)],
-        scripts=["search.js"],
+        scripts=(),
+        modules=("search.js",),
         wasm=True,
         source="none",
     )

@@ -17,7 +17,7 @@ from generator.data.receipts import PublishedReceipts, receipts_task
 from generator.edition import paths
 from generator.edition.edition import Edition, read_site
 from generator.edition.site_pages import NOT_LISTED, page_at, site_pages, typical_pages
-from generator.html.frame import asset_files
+from generator.html.assets import asset_files
 from generator.html.links import dead_links
 from generator.machine.site_tree import Tree, fresh_tree
 from generator.machine.workers import Pending, Workers, dask_workers, local_workers
@@ -42,7 +42,8 @@ from generator.scoring.run import Scored, score_run
 
 Report = Callable[[str], None]
 Expected = dict[str, dict[Mode, Size]]  # by run: what it would take in each mode
-_ASSET = re.compile(rb"assets/[A-Za-z0-9._-]+")
+_ASSET = re.compile(rb"assets/[A-Za-z0-9._-]+")  # as a page names it
+_IMPORTED = re.compile(rb' from "\./([A-Za-z0-9._-]+)";')  # as a module names another
 
 
 def build(options: Options, plan: PublishPlan, state: State, report: Report, state_file: Path) -> PublishOutcome:
@@ -238,19 +239,29 @@ def _receipt_files(parts: KeptParts, workers: Workers) -> list[Callable[[], Publ
 
 def keep_runs(tree: Tree, plan: PublishPlan, kept: Mapping[str, Published]) -> None:
     """Link the runs that stay, with every asset that their pages name."""
-    names: set[str] = set()
+    named: set[str] = set()
     for run in kept:
         tree.keep(f"runs/{run}")
     # Pages that are made in bulk all name the same assets: one of each template stands for all.
     for page in typical_pages(site_pages(tree.old) if kept else ()):
         if page.run in kept:
-            names |= {found.decode() for found in _ASSET.findall((tree.old / page.path).read_bytes())}
-    for name in sorted(names):
-        if (tree.old / name).is_file():
-            tree.write(name, (tree.old / name).read_bytes())
+            named |= {found.decode() for found in _ASSET.findall((tree.old / page.path).read_bytes())}
+    _keep_assets(tree, named)
     for run in plan.removed:
         if tree.has_kept(f"runs/{run}") and not (tree.old / "runs" / run / "data").exists():
             tree.keep(f"runs/{run}")
+
+
+def _keep_assets(tree: Tree, named: set[str]) -> None:
+    """Take assets over from the old tree, with the modules that they import: an old page goes on loading old ones."""
+    seen: set[str] = set()
+    while waiting := sorted(named - seen):
+        seen.update(waiting)
+        for name in waiting:
+            if (tree.old / name).is_file():
+                data = (tree.old / name).read_bytes()
+                tree.write(name, data)
+                named = named | {f"assets/{found.decode()}" for found in _IMPORTED.findall(data)}
 
 
 def write_root(

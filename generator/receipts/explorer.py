@@ -167,7 +167,8 @@ def render_explorer(edition: Edition) -> Iterator[tuple[str, bytes]]:
         description=f"Every answer of run {run_id} with its votes: filter, search and read.",
         section="receipts",
         crumbs=[(f"Run {run_id}", paths.run_index(run_id)), ("Receipts", None)],
-        scripts=["explorer.js"],
+        scripts=(),
+        modules=("explorer/start.js",),
     )
     models = [
         {"model": m.model, "rows": len(m.outcomes), "counts": _counts(m), "href": context["link"](list_page)}

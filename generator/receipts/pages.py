@@ -21,8 +21,9 @@ import pyarrow.parquet as pq
 
 from generator.edition import paths
 from generator.edition.edition import Edition
+from generator.html.assets import assets
 from generator.html.bulk import Part, compile_template, constants, hole, plain, render_columns, write_slices
-from generator.html.frame import assets, environment, frame, number
+from generator.html.frame import environment, frame, number
 from generator.receipts.columns import DICTIONARIES, row_columns
 from generator.receipts.sets import neighbours, row_page_columns, set_columns
 from generator.runs.redactions import Redactions

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from generator.edition import paths
 from generator.edition.edition import Edition
-from generator.html.frame import asset_files
+from generator.html.assets import asset_files
 from generator.pages.all import render_root, render_sitemaps, render_tombstone
 from generator.pages.prose import render_prose
 from generator.pages.search import FOLDER, search_files

@@ -1,6 +1,8 @@
-// Loads the page's ES modules, which a browser refuses to do from file://; there the page says so itself.
+// Loads the page's ES modules. A browser refuses that from file://; there it shows what the page says about it.
 "use strict";
 
-if (location.protocol !== "file:") {
+if (location.protocol === "file:") {
+  for (const note of document.querySelectorAll("[data-from-file]")) note.hidden = false;
+} else {
   for (const name of document.currentScript.dataset.modules.split(" ")) import(new URL(name, document.baseURI).href);
 }

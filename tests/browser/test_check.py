@@ -197,7 +197,8 @@ class TestArithmetic:
         context = browser.new_context()
         page = context.new_page()
         page.goto(site.http + PAGE)
-        source = site.http + next((site.root / "assets").glob("check.*.js")).relative_to(site.root).as_posix()
+        (script,) = (site.root / "assets").glob("check-statistics.*.js")
+        source = site.http + script.relative_to(site.root).as_posix()
         page.evaluate("async source => { window.module = await import(source); }", source)
         yield lambda code, *arguments: page.evaluate(f"(a) => module.{code}(...a)", list(arguments))
         context.close()
@@ -213,6 +214,6 @@ class TestArithmetic:
         assert module("quantile", [3], 0.025) == 3
 
     def test_the_seven_attributes_are_the_banks(self, site):
-        source = next((site.root / "assets").glob("check.*.js")).read_text()
+        source = next((site.root / "assets").glob("check-statistics.*.js")).read_text()
         listed = re.search(r"DEMOGRAPHIC = \[(.*?)\];", source, re.DOTALL).group(1)
         assert tuple(re.findall(r'"(\w+)"', listed)) == DEMOGRAPHIC
