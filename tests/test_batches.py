@@ -219,7 +219,7 @@ class TestWhatEndsOtherwise:
             run = Run(tmp_path, bank, server.url, "openai")
             outcome = run(calls(5))
         assert outcome.stopped == (
-            "endpoint local: batch batch_0 was refused whole, at no cost:"
+            "alpha/one: endpoint local: batch batch_0 was refused whole, at no cost:"
             " failed: Billing hard limit [2J has been reached"
         )
         assert (len(server.batches), len(outcome.left)) == (1, 5)
@@ -409,7 +409,7 @@ class TestMoney:
         with BatchServer(faults=Faults(refuse_submit=[401])) as server:
             run = Run(tmp_path, bank, server.url, api)
             outcome = run(calls(3))
-        assert outcome.stopped == "endpoint local: HTTP status 401: not now"
+        assert outcome.stopped == "alpha/one: endpoint local: HTTP status 401: not now"
         assert (len(outcome.left), run.book(), run.waiting()) == (3, Book(), 0)
 
     def test_passing_failures_of_submit_and_poll_are_waited_out(self, tmp_path: Path, bank: Bank, api: str) -> None:

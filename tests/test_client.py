@@ -9,14 +9,13 @@ import asyncio
 import json
 import socket
 import time
-from email.utils import formatdate
 from typing import Any
 
 import pytest
 
 from generator.schema.errors import InputError
 from harness.calls.call import Answer, CallError, EndpointError, Message, Request
-from harness.calls.client import SEED_STEP, HttpEndpoint, retry_after, wire
+from harness.calls.client import SEED_STEP, HttpEndpoint, wire
 from harness.calls.replies import same_model
 from harness.plan.records import Callee, EndpointPlan, Prices
 from tests.scripted_server import Reply, Script, ScriptedServer, chat, finished
@@ -230,25 +229,6 @@ class TestFailures:
         error = failure_of(Reply(500, b"\x1b[31mred\nline " + b"y" * 5000))
         assert error.reason.startswith("HTTP status 500: [31mred line yyy")
         assert len(error.reason) < 200
-
-
-class TestRetryAfter:
-    def test_seconds(self) -> None:
-        assert failure_of(Reply(429, headers={"Retry-After": "7"})).retry_after == 7.0
-
-    def test_a_date_is_held_against_the_replys_own_date(self) -> None:
-        headers = {"retry-after": formatdate(1_000_060, usegmt=True), "date": formatdate(1_000_000, usegmt=True)}
-        assert retry_after(headers, now=5.0) == 60.0
-
-    def test_a_date_without_another_is_held_against_the_clock(self) -> None:
-        assert retry_after({"retry-after": formatdate(1_000_060, usegmt=True)}, now=1_000_000.0) == 60.0
-
-    def test_a_date_in_the_past_means_now(self) -> None:
-        assert retry_after({"retry-after": formatdate(1_000, usegmt=True)}, now=2_000.0) == 0.0
-
-    @pytest.mark.parametrize("value", ["", "soon", "-5", "1e3", "nan", "Mon, 99 Foo 2026"])
-    def test_nonsense_is_no_request(self, value: str) -> None:
-        assert retry_after({"retry-after": value}, now=0.0) is None
 
 
 class TestWire:

@@ -152,7 +152,8 @@ class TestCommand:
         folder = self.folder(tmp_path, live_data(working, "http://127.0.0.1:1/v1"))
         done = run(*self.args(folder, working))
         assert done.returncode == 2
-        assert "error: alpha/one at endpoint local: no connection" in done.stderr
+        assert "error: alpha/one: no connection" in done.stderr
+        assert "base_url of endpoint local in run.toml right?" in done.stderr
         assert "Traceback" not in done.stderr
 
     @pytest.mark.parametrize(
@@ -280,23 +281,23 @@ class TestCommand:
 
     def test_what_failed_is_told_in_the_endpoints_words(self, tmp_path: Path, working: Bank) -> None:
         answered = self.planned(working) - 4
-        blocked = Reply(403, {"error": {"message": "moderated"}})
+        blocked = Reply(422, {"error": {"message": "moderated"}})
         with ScriptedServer([Reply(body=chat())] * answered + [blocked]) as server:
             folder = self.folder(tmp_path, live_data(working, server.url))
             done = invoke(*self.args(folder, working))
         assert done.returncode == 0
-        words = 'HTTP status 403: {"error": {"message": "moderated"}}'
-        assert f"failed for good: 4 blocked (the last: {words})\n" in done.stdout
+        words = 'HTTP status 422: {"error": {"message": "moderated"}}'
+        assert f"failed for good: 4 http_status (the last: {words})\n" in done.stdout
         again = f"aibiasbench eval {folder} asks what failed again; aibiasbench judge {folder} takes it as errors"
         assert done.stdout.endswith(f"next: {again}\n")
 
     def test_a_run_of_which_nothing_is_answered_is_no_success(self, tmp_path: Path, working: Bank) -> None:
-        with ScriptedServer([Reply(404, b"no such model")]) as server:
+        with ScriptedServer([Reply(400, b"no such model")]) as server:
             folder = self.folder(tmp_path, live_data(working, server.url))
             done = invoke(*self.args(folder, working, concepts=1))
         assert done.returncode == 2
         assert done.stderr == (
-            "error: no call was answered, the last failed with: HTTP status 404: no such model\n"
+            "error: no call was answered, the last failed with: HTTP status 400: no such model\n"
             f"once that is mended: `aibiasbench eval {folder}`\n"
         )
 

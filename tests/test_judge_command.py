@@ -108,9 +108,9 @@ class TestOverHttp:
             return invoke(folder, "--partial")
 
     def test_judges_of_whom_none_answers_stop_the_stage_before_any_receipt(self, tmp_path: Path) -> None:
-        result = self.judged(tmp_path / "r", Reply(404, b"no such judge"))
+        result = self.judged(tmp_path / "r", Reply(400, b"no such judge"))
         assert isinstance(result.exception, InputError)
-        assert "no call was answered, the last failed with: HTTP status 404: no such judge" in str(result.exception)
+        assert "no call was answered, the last failed with: HTTP status 400: no such judge" in str(result.exception)
         assert not (tmp_path / "r" / "manifest.json").exists()
 
     def test_votes_that_are_no_json_are_kept_and_it_says_how_to_ask_again(self, tmp_path: Path) -> None:
@@ -121,12 +121,12 @@ class TestOverHttp:
 
     def test_a_judge_that_is_down_for_some_is_told_in_its_words(self, tmp_path: Path) -> None:
         vote = json.dumps({"label": "SUPPORT", "verdict_matches_prose": True, "evidence": "x"})
-        replies = [Reply(body=chat(vote)), Reply(403, b"moderated")]
+        replies = [Reply(body=chat(vote)), Reply(422, b"moderated")]
         with ScriptedServer() as server:
             folder = write_run_toml(tmp_path / "r", live_data(BANK, server.url))
             CliRunner().invoke(evaluation.command, [*options(folder), "--concept", A_CONCEPT])
             server.script = lambda _, number: replies[number % 2]
             result = invoke(folder, "--partial")
-        assert "blocked (the last: HTTP status 403: moderated)\n" in result.stdout
+        assert "http_status (the last: HTTP status 422: moderated)\n" in result.stdout
         assert f"failed calls are asked again by: aibiasbench judge {folder}\n" in result.stdout
         assert result.return_value == 0

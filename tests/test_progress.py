@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 import harness.terminal.progress
-from harness.engine.outcome import StageCounts
+from harness.engine.outcome import StageCounts, Wait
 from harness.terminal.progress import Pace, duration, stage_progress, status_line
 
 USD = 10**12
@@ -42,12 +42,23 @@ class TestPace:
 
 class TestStatusLine:
     def test_rate_spend_time_and_failures(self) -> None:
-        line = status_line(tally(), cap=50 * USD, rate=10.0, left=720.0)
+        line = status_line(tally(), cap=50 * USD, rate=10.0, left=720.0, now=0.0)
         assert line == "10.0/s, $12.00 of $50.00, 12 min left, 10 failed"
 
     def test_unusable_answers_are_failures(self) -> None:
-        line = status_line(tally(failed=0, outcomes=Counter(unusable=3)), cap=50 * USD, rate=1.0, left=None)
+        line = status_line(tally(failed=0, outcomes=Counter(unusable=3)), cap=50 * USD, rate=1.0, left=None, now=0.0)
         assert line == "1.0/s, $12.00 of $50.00, 3 failed"
+
+    def test_a_wait_is_said_first_and_no_shorter_time_is_left(self) -> None:
+        waits = {"alpha/one": Wait(3_700.0, 3_600.0, "HTTP status 429"), "beta/two": Wait(110.0, 20.0, "other")}
+        line = status_line(tally(waits=waits, failed=0), cap=50 * USD, rate=10.0, left=60.0, now=100.0)
+        expected = "alpha/one waits 1 h 00 min: HTTP status 429, 10.0/s, $12.00 of $50.00, 1 h 00 min left"
+        assert line == expected
+
+    def test_a_wait_that_is_over_is_not_shown(self) -> None:
+        waits = {"alpha/one": Wait(99.0, 20.0, "HTTP status 429")}
+        line = status_line(tally(waits=waits, failed=0), cap=50 * USD, rate=10.0, left=60.0, now=100.0)
+        assert line == "10.0/s, $12.00 of $50.00, 1 min left"
 
 
 class TestDuration:

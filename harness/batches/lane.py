@@ -21,7 +21,9 @@ from harness.batches.journal import BatchItem, Journal, SubmittedBatch
 from harness.cache.answers import Entry
 from harness.calls.call import Answer, Call, CallError, EndpointError, Request
 from harness.engine.desk import Desk
+from harness.engine.lanes import Closure
 from harness.engine.network import cost_of, final_answer
+from harness.engine.remedies import refused_key
 from harness.engine.writer import Records
 from harness.money.budget import account_of, worst_case
 from harness.plan.records import BatchPlan
@@ -86,7 +88,8 @@ class VendorLane:
                 if self._flying:
                     await self._collect(desk)
         except _GivenUpError as error:
-            desk.outcome.stop(f"endpoint {self.name}: {error}")
+            words = "run the same command again when that is mended"
+            desk.outcome.close_endpoint(self.name, Closure(f"endpoint {self.name}: {error}", words))
         self._part(desk)
 
     async def close(self) -> None:
@@ -154,7 +157,10 @@ class VendorLane:
 
     def _reserve(self, desk: Desk) -> list[tuple[PendingCall, int, int]]:
         """Take a batch's worth of calls from the queue and reserve for each; returns (call, amount, entry)."""
-        wanted = [(a, worst_case(a.request, desk.callee(a.call).prices)) for a in self._next(desk)]
+        wanted = [
+            (a, worst_case(a.request, desk.callee(a.call).prices) + desk.overruns.beyond(a.call))
+            for a in self._next(desk)
+        ]
         made = desk.books.reserve([(asked.call, amount) for asked, amount in wanted])
         granted = []
         for (asked, amount), entry in zip(wanted, made, strict=True):
@@ -311,16 +317,16 @@ class VendorLane:
                 ticket = desk.books.ticket(item.entry)
                 model = asked.call.request.model
                 records.answers.append(Entry(item.key, asked.call.role, model, final, ticket, cost or 0))
-                finished.append((item.key, final))
+                finished.append((asked.call, final))
             elif error is not None and (not error.retryable or asked.attempts >= self._attempts):
                 records.failures[item.key] = error.code
-                desk.outcome.fail(item.key, error.code, error.reason)
+                desk.outcome.fail(asked.call, error)
             else:
                 self._waiting.append(asked)
         others = desk.books.write(records)
         self.journal.ended(flight.batch.number, [item.custom_id for item, _ in ended])
-        for key, final in finished:
-            desk.outcome.finish(key, others.get(key, final))
+        for call, final in finished:
+            desk.outcome.finish(call, others.get(call.key, final))
 
     def _outcome_of(
         self, item: BatchItem, result: BatchResult, asked: PendingCall | None, desk: Desk
@@ -336,11 +342,10 @@ class VendorLane:
             cost = {"none": 0, "unknown": None}[error.billed] if isinstance(error.billed, str) else error.billed
             return None, cost, error
         except EndpointError as error:
-            desk.outcome.stop(f"{asked.call.request.model} at endpoint {self.name}: {error}")
+            desk.outcome.close_model(asked.call, refused_key(asked.call, str(error)))
             return None, 0, CallError("http_status", str(error), retryable=True)
         cost = cost_of(answer, desk.callee(asked.call), item.amount)
-        if cost > item.amount:
-            desk.outcome.overspent(asked.call, cost, item.amount)
+        desk.weigh(asked.call, answer, cost)
         return answer, cost, None
 
     async def _persist(self, ask: Callable[[], Awaitable[_T]], desk: Desk) -> _T:

@@ -75,7 +75,8 @@ class CallError(Exception):
     """One attempt brought no answer.
 
     `code` is of `VOTE_ERRORS`; `billed` tells what it cost: `none`, `unknown` (booked at the reserved worst case) or a
-    number of picodollars; `retry_after` is the wait in seconds that the endpoint asked for.
+    number of picodollars; `retry_after` is the wait in seconds that the endpoint asked for; `status` is that of HTTP or
+    of an error inside a 200; `remedy` says what to do where the cause is known.
     """
 
     def __init__(
@@ -87,6 +88,8 @@ class CallError(Exception):
         billed: int | Literal["none", "unknown"] = "none",
         retry_after: float | None = None,
         unreachable: bool = False,
+        status: int | None = None,
+        remedy: str | None = None,
     ) -> None:
         super().__init__(reason)
         self.code = code
@@ -95,10 +98,12 @@ class CallError(Exception):
         self.billed: int | Literal["none", "unknown"] = billed
         self.retry_after = retry_after
         self.unreachable = unreachable
+        self.status = status
+        self.remedy = remedy
 
 
 class EndpointError(Exception):
-    """The endpoint will serve nothing until the operator acts (401, 402): the stage stops with this message."""
+    """The endpoint will not serve this model until the operator acts (401, 402): the model is closed."""
 
 
 @runtime_checkable
@@ -139,7 +144,8 @@ Check = Callable[[Answer], str | None]
 class Call:
     """A request with its cache key, the account that pays, and the check of its answer.
 
-    `role` decides the books: subjects' and judges' spend are told apart, and caps are per model or per judge.
+    `role` decides the books: subjects' and judges' spend are told apart, and caps are per model or per judge. `rubric`
+    is what a judge is to judge by, None for a subject.
     """
 
     key: str
@@ -147,3 +153,4 @@ class Call:
     endpoint: str
     request: Request
     check: Check | None = None
+    rubric: str | None = None

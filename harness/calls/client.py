@@ -10,7 +10,6 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,6 +18,7 @@ import httpx2
 
 from generator.schema.errors import InputError
 from harness.calls.call import Answer, CallError, Request
+from harness.calls.hints import asked_wait
 from harness.calls.replies import Addressee, filtered_status, read_reply, status_error
 from harness.plan.records import Callee, EndpointPlan
 
@@ -56,7 +56,8 @@ class HttpEndpoint:
         except (httpx2.RequestError, TimeoutError) as error:
             reason = f"the connection broke: {_words(error)}"
             raise CallError("transport", reason, retryable=True, billed="unknown") from None
-        return answer_of(response.status_code, body, asked, retry_after(response.headers, self._clock()))
+        wait = asked_wait(response.status_code, response.headers, body, self._clock())
+        return answer_of(response.status_code, body, asked, wait)
 
     async def _post(self, payload: dict[str, Any]) -> tuple[httpx2.Response, bytes]:
         """Send and read the reply, up to the endpoint's size limit."""
@@ -159,30 +160,6 @@ def _response_format(schema: Mapping[str, Any], limits: EndpointPlan) -> dict[st
     if limits.response_format == "json_object":
         return {"type": "json_object"}
     return {"type": "json_schema", "json_schema": {"name": "label", "strict": True, "schema": dict(schema)}}
-
-
-def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return the seconds that a Retry-After header asks for, given as a number or as a date; None without one.
-
-    A date is held against the reply's own Date where it has one, so that a wrong clock here does no harm.
-    """
-    value = headers.get("retry-after", "").strip()
-    if not value:
-        return None
-    if value.replace(".", "", 1).isdecimal():
-        return float(value)
-    until = _seconds(value)
-    if until is None:
-        return None
-    sent = _seconds(headers.get("date", ""))
-    return max(0.0, until - (now if sent is None else sent))
-
-
-def _seconds(date: str) -> float | None:
-    try:
-        return parsedate_to_datetime(date).timestamp()
-    except (ValueError, TypeError, OverflowError):
-        return None
 
 
 def _words(error: BaseException) -> str:

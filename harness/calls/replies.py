@@ -104,9 +104,9 @@ def _coded_error(
     if code == 402:
         return EndpointError(f"the account there has no credit left; pay, then run again: {reason}")
     if code == 403:
-        return CallError("blocked", reason, retryable=False, billed=billed)
+        return CallError("blocked", reason, retryable=False, billed=billed, status=code)
     retryable = code in RETRYABLE or code >= 500
-    return CallError("http_status", reason, retryable=retryable, billed=billed, retry_after=retry_after)
+    return CallError("http_status", reason, retryable=retryable, billed=billed, retry_after=retry_after, status=code)
 
 
 def _body_error(error: Any, asked: Addressee, billed: int | Literal["unknown"]) -> CallError | EndpointError:

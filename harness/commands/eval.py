@@ -18,6 +18,7 @@ from harness.eval.questions import Prompt, bank_prompts, chosen, response_calls
 from harness.money.budget import RUN_ACCOUNT, caps_of, dollars, picodollars
 from harness.plan.run_toml import run_folder
 from harness.stages.session import Session, open_session
+from harness.terminal.endings import endings
 from harness.terminal.options import bank_option, cache_option, forecast_option, runs_option, summary_option
 from harness.terminal.progress import stage_progress
 from harness.terminal.report import (
@@ -77,8 +78,10 @@ def command(
     except KeyboardInterrupt:  # while rows are planned or looked up; during the calls the engine stops itself
         click.echo(f"interrupted: no answer is lost; `aibiasbench eval {run}` goes on from here", err=True)
         return INTERRUPTED
-    click.echo(json.dumps(summary, indent=2) if as_json else "\n".join(summary_lines(summary, run)))
-    return exit_code(outcome, f"aibiasbench eval {run}")
+    again = f"aibiasbench eval {run}"
+    ends = [ending.line(again, "answers") for ending in endings([outcome])]
+    click.echo(json.dumps(summary, indent=2) if as_json else "\n".join(summary_lines(summary, run, ends)))
+    return exit_code(outcome, again)
 
 
 def settled_line(session: Session, billed: float) -> str:
@@ -112,10 +115,12 @@ def summary_of(session: Session, outcome: Outcome) -> dict[str, Any]:
         "failed": dict(sorted(Counter(outcome.failures.values()).items())),
         "reasons": outcome.reasons,
         "overspent": dict(sorted(tally.overspent.items())),
+        "overlong": dict(sorted(tally.overlong.items())),
         "left": len(outcome.left),
         "left_by_model": dict(sorted(Counter(call.request.model for call in outcome.left).items())),
         "capped": sorted(outcome.capped),
         "stopped": outcome.stopped,
+        "models": [ending.as_json() for ending in endings([outcome])],
         "interrupted": outcome.interrupted,
         "unknown_cost_usd": dollars(book.lost),
         "spent_usd": dollars(session.ledger.committed()),
@@ -125,8 +130,8 @@ def summary_of(session: Session, outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def summary_lines(summary: dict[str, Any], run: str) -> list[str]:
-    """Return the summary in words, with the commands to look further."""
+def summary_lines(summary: dict[str, Any], run: str, ends: Sequence[str]) -> list[str]:
+    """Return the summary in words, with how each model ended and the commands to look further."""
     where = cache_words(summary["cache"])
     planned, cached, asked = (summary[key] for key in ("planned", "from_cache", "asked"))
     lines = [
@@ -140,17 +145,18 @@ def summary_lines(summary: dict[str, Any], run: str) -> list[str]:
             f"unusable: nothing but white space, three times over; to ask again: aibiasbench cache prune{where}"
             " --outcome unusable"
         )
-    if summary["left"]:
-        lines.append(f"left: {counts(summary['left_by_model'].items())}")
     lines.append(spent_line(summary))
     if summary["unknown_cost_usd"]:
         lines.append(
             f"of that {usd(summary['unknown_cost_usd'])} is the worst case of calls whose cost is unknown; when the"
             f" vendor's bill is there: aibiasbench eval {run} --settle-lost USD"
         )
-    lines += [*overspent_lines(summary["overspent"]), f"look further: aibiasbench cache list{where}"]
-    if summary["failed"] and not summary["left"]:
+    lines += overspent_lines(summary["overspent"], summary["overlong"])
+    lines += [*ends, f"look further: aibiasbench cache list{where}"]
+    if summary["stopped"] or summary["left"]:
+        return lines
+    if summary["failed"]:
         lines.append(f"next: aibiasbench eval {run} asks what failed again; aibiasbench judge {run} takes it as errors")
-    elif not summary["left"]:
+    else:
         lines.append(f"next: aibiasbench judge {run}")
     return lines

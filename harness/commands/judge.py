@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from harness.money.budget import RUN_ACCOUNT, caps_of, dollars
 from harness.plan.run_toml import run_folder
 from harness.stages.judging import Judging, judge_session
 from harness.stages.session import Session, open_session
+from harness.terminal.endings import endings
 from harness.terminal.options import bank_option, cache_option, forecast_option, runs_option, summary_option
 from harness.terminal.progress import stage_progress
 from harness.terminal.report import (
@@ -66,8 +68,10 @@ def command(
     except KeyboardInterrupt:  # while answers are masked or receipts written; during the calls the engine stops itself
         click.echo(f"interrupted: no vote is lost; `aibiasbench judge {run}` goes on from here", err=True)
         return INTERRUPTED
-    click.echo(json.dumps(summary, indent=2) if as_json else "\n".join(summary_lines(summary, run, folder)))
-    return exit_code(result.stopped, f"aibiasbench judge {run}") if result.stopped else 0
+    again = f"aibiasbench judge {run}"
+    ends = [ending.line(again, "votes") for ending in endings(result.waves)]
+    click.echo(json.dumps(summary, indent=2) if as_json else "\n".join(summary_lines(summary, run, folder, ends)))
+    return exit_code(result.stopped, again) if result.stopped else 0
 
 
 def summary_of(session: Session, result: Judging) -> dict[str, Any]:
@@ -82,10 +86,13 @@ def summary_of(session: Session, result: Judging) -> dict[str, Any]:
         "asked": sum(tally.asked for tally in waves),
         "tiebreaks": waves[1].planned if len(waves) > 1 else 0,
         "left": len(result.stopped.left) if result.stopped else 0,
+        "stopped": result.stopped.stopped if result.stopped else None,
+        "judges": [ending.as_json() for ending in endings(result.waves)],
         "absent": result.absent,
         "statuses": result.manifest["counts"] if result.manifest else {},
         "reasons": {code: reason for wave in result.waves for code, reason in wave.reasons.items()},
         "overspent": dict(sorted(sum((tally.overspent for tally in waves), Counter[str]()).items())),
+        "overlong": dict(sorted(sum((tally.overlong for tally in waves), Counter[str]()).items())),
         "vote_errors": dict(sorted(result.errors.items())),
         "mask_leaks": result.leaks,
         "spent_usd": dollars(session.ledger.committed()),
@@ -95,8 +102,8 @@ def summary_of(session: Session, result: Judging) -> dict[str, Any]:
     }
 
 
-def summary_lines(summary: dict[str, Any], run: str, folder: Path) -> list[str]:
-    """Return the summary in words, with the commands to look further."""
+def summary_lines(summary: dict[str, Any], run: str, folder: Path, ends: Sequence[str]) -> list[str]:
+    """Return the summary in words, with how each judge ended and the commands to look further."""
     votes, cached, asked = (summary[key] for key in ("votes", "from_cache", "asked"))
     lines = [f"judge of {summary['run_id']}: {votes:,} votes, {cached:,} from the cache, {asked:,} asked now"]
     if summary["absent"]:
@@ -110,8 +117,7 @@ def summary_lines(summary: dict[str, Any], run: str, folder: Path) -> list[str]:
         )
     if summary["reasons"]:
         lines.append(f"failed calls are asked again by: aibiasbench judge {run}")
-    lines += overspent_lines(summary["overspent"])
-    lines.append(spent_line(summary))
+    lines += [*overspent_lines(summary["overspent"], summary["overlong"]), spent_line(summary), *ends]
     if summary["statuses"]:
         lines += [
             f"rows: {counts(summary['statuses'].items())}; {summary['mask_leaks']:,} leaks through the mask",

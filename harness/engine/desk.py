@@ -7,20 +7,41 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from harness.calls.call import Call
+from harness.calls.call import Answer, Call
 from harness.engine.outcome import Outcome
 from harness.engine.writer import Books
+from harness.money.budget import dollars, worst_case
+from harness.money.overruns import Overruns, excess_of, tokens_beyond
 from harness.plan.records import Callee
 
 
 @dataclass(frozen=True)
 class Desk:
-    """Whom a call is for, the books, the outcome so far, and how to tell whoever watches."""
+    """Whom a call is for, the books, the outcome so far, what overran, and how to tell whoever watches."""
 
     callee: Callable[[Call], Callee]
     books: Books
     outcome: Outcome
+    overruns: Overruns
     tell: Callable[[], None]
+
+    def weigh(self, call: Call, answer: Answer, cost: int) -> None:
+        """Let the model of a call reserve more where it took more than its worst case, and say so."""
+        prices, tally = self.callee(call).prices, self.outcome.tally
+        worst = worst_case(call.request, prices)
+        excess = excess_of(call, answer, cost, worst, prices)
+        if excess <= 0:
+            return
+        self.overruns.saw(call, excess)
+        more = f"from now on ${dollars(excess):.6f} more is reserved for each of its calls, so that the caps hold"
+        if beyond := tokens_beyond(call, answer):
+            limit = int(call.request.params["max_tokens"])
+            words = f"one call used {limit + beyond:,} completion tokens at max_tokens = {limit:,}, which its endpoint"
+            self.outcome.warn(tally.overlong, call, f"{words} does not hold; it is booked at its true cost; {more}")
+            return
+        words = f"one call cost ${dollars(cost):.6f}, more than the ${dollars(worst):.6f} that its declared prices"
+        note = "it is booked at its true cost: check the prices in run.toml"
+        self.outcome.warn(tally.overspent, call, f"{words} allow; {note}; {more}")
 
 
 @runtime_checkable

@@ -82,8 +82,6 @@ class BatchLane:
         for (asked, amount, entry), answer in zip(granted, answers, strict=True):
             cost = cost_of(answer, self._callee(asked.call), amount)
             records.costs[entry] = cost
-            if cost > amount:
-                self._outcome.overspent(asked.call, cost, amount)
             asked.tries += 1
             asked.spent += cost
             final = final_answer(asked.call, answer, asked.tries, asked.spent)
@@ -93,8 +91,8 @@ class BatchLane:
             call = asked.call
             ticket = self._books.ticket(entry)
             records.answers.append(Entry(call.key, call.role, call.request.model, final, ticket, cost))
-            finished.append((call.key, final))
+            finished.append((call, final))
         others = self._books.write(records)
-        for key, final in finished:
-            self._outcome.finish(key, others.get(key, final))
+        for call, final in finished:
+            self._outcome.finish(call, others.get(call.key, final))
         return again

@@ -1,145 +1,241 @@
 """Calls to endpoints over the network: many in flight, each attempt reserved before and settled after.
 
-See contract: stages, "Spend caps".
+A call is claimed, reserved, made, booked; a failure that may pass puts it back into the queue. What closes a lane
+(contract: stages, "Stopping") leaves the neighbors at the same endpoint alone.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from harness.cache.answers import Entry
 from harness.calls.call import TRIES, Answer, Call, CallError, Endpoint, EndpointError, Request
-from harness.calls.retry import FAILURES_IN_A_ROW, Health, Patience
-from harness.engine.outcome import Outcome
-from harness.engine.writer import Writer
+from harness.calls.retry import Health, Patience
+from harness.engine import remedies
+from harness.engine.desk import Desk
+from harness.engine.lanes import Closure, lane_of
+from harness.engine.outcome import Wait
+from harness.engine.pace import EndpointPace
+from harness.engine.pending import Attempt, CallQueue
+from harness.engine.writer import HeldElsewhere, Writer
 from harness.money.budget import Refusal, worst_case
 from harness.plan.records import Callee, EndpointPlan
 
+LOOK_UP = 0.1  # seconds between looks at whether the stage was stopped, or a lane closed, meanwhile
+HELD = 0.25  # seconds between looks at whether another process has answered a key
+WORTH_TELLING = 1.0  # seconds from which a wait is shown
+TOO_MANY = 429
+_UNBOUNDED = frozenset({TOO_MANY})  # a limit passes with time, whatever the number of attempts
 
-@dataclass
-class _Progress:
-    """One call on its way: when it began, its cost so far in picodollars, its attempts, the wait before the next."""
 
-    call: Call
-    began: float
-    spent: int = 0
-    attempts: int = 0
-    try_: int = 0
-    wait: float = 0.0
+@dataclass(frozen=True)
+class Made:
+    """An attempt that was reserved: its ledger entry, and what was reserved for it in picodollars."""
+
+    attempt: Attempt
+    request: Request
+    entry: int
+    amount: int
+
+    @property
+    def call(self) -> Call:
+        """The call."""
+        return self.attempt.call
 
 
 class NetworkLane:
     """The queue of one endpoint and the workers that empty it."""
 
     def __init__(
-        self, name: str, endpoint: Endpoint, limits: EndpointPlan, *,
-        callee: Callable[[Call], Callee], writer: Writer, outcome: Outcome,
+        self, name: str, endpoint: Endpoint, limits: EndpointPlan, *, desk: Desk, writer: Writer,
+        clock: Callable[[], float] = time.time,
     ) -> None:  # fmt: skip
-        self._name, self._endpoint = name, endpoint
-        self._callee, self._writer, self._outcome = callee, writer, outcome
+        self._name, self._endpoint, self._limits = name, endpoint, limits
+        self._desk, self._writer, self._outcome = desk, writer, desk.outcome
         self._health = Health(Patience(limits.max_attempts, limits.total_wait, limits.backoff))
+        self._pace = EndpointPace(limits.requests_per_minute, limits.tokens_per_minute)
+        self._clock = clock
+        self._changed = asyncio.Event()
 
-    def workers(self, queue: deque[Call]) -> Iterator[asyncio.Task[None]]:
-        """Start as many workers as the endpoint takes at once."""
-        for _ in range(min(self._endpoint.concurrency, len(queue))):
-            yield asyncio.create_task(self._work(queue))
+    async def work(self, queue: deque[Call]) -> None:
+        """Empty the queue with as many workers as the endpoint takes at once; what is left is put aside."""
+        pending = CallQueue(queue, self._outcome)
+        queue.clear()
+        workers = [
+            asyncio.create_task(self._work(pending)) for _ in range(min(self._endpoint.concurrency, len(pending)))
+        ]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+            pending.leave_all()
 
-    async def _work(self, queue: deque[Call]) -> None:
-        while queue and not self._outcome.halted:
-            call = queue.popleft()
-            if self._outcome.closed(call):
-                self._outcome.leave(call)
+    async def _work(self, queue: CallQueue) -> None:
+        now = asyncio.get_running_loop().time
+        while not self._outcome.halted:
+            found = queue.take(now())
+            if found is None:
+                return
+            if not isinstance(found, Attempt):
+                await self._look_up(found - now())
                 continue
             try:
-                await self._call(call)
+                await self._advance(found, queue)
             except asyncio.CancelledError:
-                self._outcome.leave(call)
+                self._outcome.leave(found.call)
                 raise
+            finally:
+                queue.ended(found.call, heard=found.over or found.try_ > 0)
+                self._changed.set()
+                self._changed = asyncio.Event()
 
-    async def _call(self, call: Call) -> None:
-        progress = _Progress(call, asyncio.get_running_loop().time())
-        over = False
-        while not over:
-            await self._health.pause(progress.wait, self._stopped)
-            request = replace(call.request, try_=progress.try_)
-            amount = worst_case(request, self._callee(call).prices)
-            entry = await self._writer.reserve(call, amount)
-            if isinstance(entry, Refusal):
-                self._outcome.leave(call, entry.account)
-                return
-            if self._stopped():
-                await self._writer.write(entry=entry, cost=0)
-                self._outcome.leave(call)
-                return
-            over = await self._attempt(progress, request, entry, amount)
-
-    def _stopped(self) -> bool:
-        return self._outcome.halted
-
-    async def _attempt(self, progress: _Progress, request: Request, entry: int, amount: int) -> bool:
-        """Make one attempt and book it; returns whether the call is over."""
-        progress.attempts += 1
-        self._outcome.tally.attempts += 1
+    async def _look_up(self, seconds: float) -> None:
+        """Wait until something has changed, at most these seconds, never longer than a moment."""
+        changed = self._changed
         try:
-            answer = await self._endpoint.complete(request)
+            async with asyncio.timeout(min(max(seconds, 0.0), LOOK_UP)):
+                await changed.wait()
+        except TimeoutError:
+            pass
+
+    async def _advance(self, attempt: Attempt, queue: CallQueue) -> None:
+        """Make one attempt at a call: it is over then, or back in the queue."""
+        call, loop = attempt.call, asyncio.get_running_loop()
+        request = replace(call.request, try_=attempt.try_)
+        if not await self._paced(request, call):
+            self._leave(attempt)
+            return
+        attempt.began = loop.time() if attempt.began is None else attempt.began
+        amount = worst_case(request, self._desk.callee(call).prices) + self._desk.overruns.beyond(call)
+        entry = await self._writer.reserve(call, amount)
+        if isinstance(entry, int):
+            await self._make(Made(attempt, request, entry, amount), queue)
+            return
+        self._pace.ended(request, None)
+        if isinstance(entry, Refusal):
+            self._leave(attempt, entry.account)
+        elif isinstance(entry, HeldElsewhere):
+            self._told(call, HELD, "another process asks the same")
+            queue.again(attempt, loop.time() + HELD)
+        else:
+            attempt.over = True
+            self._outcome.finish(call, entry, cached=True)
+
+    async def _paced(self, request: Request, call: Call) -> bool:
+        """Wait for the endpoint's pace; returns whether the call may still be made."""
+        now = asyncio.get_running_loop().time
+        start = self._pace.start(request, now())
+        self._told(call, start - now(), f"endpoint {self._name} is asked no faster")
+        while (wait := start - now()) > 0 and not self._stopped(call):
+            await asyncio.sleep(min(wait, LOOK_UP))
+        return not self._stopped(call)
+
+    def _stopped(self, call: Call) -> bool:
+        return self._outcome.halted or self._outcome.closed(call)
+
+    def _told(self, call: Call, seconds: float, why: str) -> None:
+        """Show a wait that is long enough to be wondered at."""
+        if seconds >= WORTH_TELLING:
+            until = asyncio.get_running_loop().time() + seconds
+            self._outcome.tally.waits[str(lane_of(call))] = Wait(until, seconds, why)
+
+    def _leave(self, attempt: Attempt, account: str | None = None) -> None:
+        attempt.over = True
+        self._writer.let_go(attempt.call)
+        self._outcome.leave(attempt.call, account)
+
+    async def _make(self, made: Made, queue: CallQueue) -> None:
+        """Make a reserved attempt and book it."""
+        if self._stopped(made.call):
+            await self._writer.write(entry=made.entry, cost=0)
+            self._leave(made.attempt)
+            return
+        made.attempt.attempts += 1
+        self._outcome.tally.attempts += 1
+        self._outcome.tally.waits.pop(str(lane_of(made.call)), None)
+        try:
+            answer = await self._endpoint.complete(made.request)
         except asyncio.CancelledError:
-            self._writer.drop(entry, None)
+            self._writer.drop(made.entry, None)
             raise
         except EndpointError as error:
-            await self._writer.write(entry=entry, cost=0)
-            self._outcome.stop(f"{request.model} at endpoint {self._name}: {error}")
-            self._outcome.leave(progress.call)
-            return True
+            self._pace.ended(made.request, None)
+            self._outcome.close_model(made.call, remedies.refused_key(made.call, str(error)))
+            await self._writer.write(entry=made.entry, cost=0)
+            self._leave(made.attempt)
         except CallError as error:
-            return await self._failed(progress, entry, amount, error)
-        return await self._answered(progress, entry, amount, answer)
+            self._pace.ended(made.request, None)
+            await self._failed(made, error, queue)
+        else:
+            self._pace.ended(made.request, answer)
+            await self._answered(made, answer, queue)
 
-    async def _answered(self, progress: _Progress, entry: int, amount: int, answer: Answer) -> bool:
-        """Book an answer and store it when it is final; returns whether the call is over."""
-        call = progress.call
-        cost = cost_of(answer, self._callee(call), amount)
-        progress.spent += cost
-        if cost > amount:
-            self._outcome.overspent(call, cost, amount)
-        progress.try_ += 1
-        final = final_answer(call, answer, progress.try_, progress.spent)
+    async def _answered(self, made: Made, answer: Answer, queue: CallQueue) -> None:
+        """Book an answer and store it when it is final, else ask again."""
+        attempt, call = made.attempt, made.call
+        cost = cost_of(answer, self._desk.callee(call), made.amount)
+        attempt.spent += cost
+        attempt.bounded += 1
+        attempt.try_ += 1
+        self._desk.weigh(call, answer, cost)
+        final = final_answer(call, answer, attempt.try_, attempt.spent)
         if final is None:
-            await self._writer.write(entry=entry, cost=cost)
-            progress.wait = 0.0
-            return False
-        stored = Entry(call.key, call.role, call.request.model, final, self._writer.books.ticket(entry), cost)
-        others = await self._writer.write(entry=entry, cost=cost, answer=stored)
-        self._health.failures = 0
-        self._outcome.finish(call.key, others.get(call.key, final))
-        return True
+            await self._writer.write(entry=made.entry, cost=cost)
+            queue.again(attempt, asyncio.get_running_loop().time())
+            return
+        attempt.over = True
+        stored = Entry(call.key, call.role, call.request.model, final, self._writer.books.ticket(made.entry), cost)
+        others = await self._writer.write(entry=made.entry, cost=cost, answer=stored)
+        self._outcome.finish(call, others.get(call.key, final))
 
-    async def _failed(self, progress: _Progress, entry: int, amount: int, error: CallError) -> bool:
-        """Book a failed attempt; returns whether the call is over, or else has its wait set."""
-        call = progress.call
+    async def _failed(self, made: Made, error: CallError, queue: CallQueue) -> None:
+        """Book a failed attempt: the call is over, its lane is closed, or it waits for the next attempt."""
+        attempt, call, now = made.attempt, made.call, asyncio.get_running_loop().time()
         cost = {"none": 0, "unknown": None}[error.billed] if isinstance(error.billed, str) else error.billed
-        progress.spent += amount if cost is None else cost
-        wait = self._health.after(progress.attempts, progress.began, error.retry_after) if error.retryable else None
+        attempt.spent += made.amount if cost is None else cost
+        attempt.bounded += error.status not in _UNBOUNDED
+        if closure := self._closing(call, error):
+            self._outcome.close_model(call, closure)
+            await self._writer.write(entry=made.entry, cost=cost)
+            self._leave(attempt)
+            return
+        wait = self._next_wait(attempt, error, now)
         if wait is None:
-            await self._writer.write(entry=entry, cost=cost, failure=(call.key, error.code))
+            attempt.over = True
+            await self._writer.write(entry=made.entry, cost=cost, failure=(call.key, error.code))
             self._gave_up(call, error)
-            return True
-        await self._writer.write(entry=entry, cost=cost)
-        progress.wait = wait
-        return False
+            return
+        if error.retry_after:
+            queue.quiet(call, now + error.retry_after)
+        self._told(call, wait, error.reason)
+        await self._writer.write(entry=made.entry, cost=cost)
+        queue.again(attempt, now + wait)
+
+    def _closing(self, call: Call, error: CallError) -> Closure | None:
+        """Return why this failure alone closes the model, or None: it will be refused again, or asks for too long."""
+        bound = self._limits.total_wait
+        if error.retryable and error.retry_after is not None and error.retry_after > bound:
+            return remedies.too_long_a_wait(call, error, error.retry_after, self._clock(), bound)
+        return None if error.retryable else remedies.refused_at_once(call, error)
+
+    def _next_wait(self, attempt: Attempt, error: CallError, now: float) -> float | None:
+        if not error.retryable:
+            return None
+        assert attempt.began is not None
+        return self._health.next_wait(
+            made=attempt.attempts, bounded=attempt.bounded, spent=now - attempt.began, retry_after=error.retry_after
+        )
 
     def _gave_up(self, call: Call, error: CallError) -> None:
-        self._outcome.fail(call.key, error.code, error.reason)
-        self._health.failures += 1
-        where = f"{call.request.model} at endpoint {self._name}"
+        self._outcome.fail(call, error)
         if error.unreachable:
-            self._outcome.stop(f"{where}: {error.reason}: is it running, and is base_url in run.toml right?")
-        elif self._health.failures >= FAILURES_IN_A_ROW:
-            self._outcome.stop(
-                f"{where}: {self._health.failures:,} calls in a row failed, the last with: {error.reason}"
-            )
+            self._outcome.close_endpoint(self._name, remedies.unreachable(call, error))
 
 
 def cost_of(answer: Answer, callee: Callee, reserved: int) -> int:

@@ -1,21 +1,33 @@
-"""What a run of calls came to, kept while it goes on (contract: stages, "eval")."""
+"""What a run of calls came to, kept while it goes on (contract: stages, "Attempts and waiting" and "Stopping")."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from harness.calls.call import Answer, Call
-from harness.money.budget import RUN_ACCOUNT, account_of, dollars
+from harness.calls.call import Answer, Call, CallError
+from harness.engine.lanes import IN_A_ROW, Closure, Lane, LaneRecord, lane_of, usable
+from harness.engine.remedies import failed_in_a_row, unusable_in_a_row
+from harness.money.budget import RUN_ACCOUNT, account_of
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A lane that waits: until when by the event loop's clock, how long in all, and why."""
+
+    until: float
+    seconds: float
+    why: str
 
 
 @dataclass
 class StageCounts:
     """Running numbers of a stage for whoever watches; money in picodollars.
 
-    `overspent` counts, by model, calls that cost more than was reserved; the first of a model is among the warnings.
-    `asked` counts calls that now have an answer, `cut`, `filtered` and `unusable` are among cached and asked ones.
+    `overspent` counts, by model, calls that cost more than their declared prices allow, `overlong` those that used more
+    than their max_tokens; the first of a model is among the warnings. `asked` counts calls that now have an answer;
+    `cut`, `filtered` and the like are among cached and asked ones. `waits` are by lane, in words.
     """
 
     planned: int = 0
@@ -27,11 +39,18 @@ class StageCounts:
     outcomes: Counter[str] = field(default_factory=Counter)
     warnings: list[str] = field(default_factory=list)
     overspent: Counter[str] = field(default_factory=Counter)
+    overlong: Counter[str] = field(default_factory=Counter)
+    waits: dict[str, Wait] = field(default_factory=dict)
 
     @property
     def done(self) -> int:
         """Calls with an outcome."""
         return self.cached + self.asked + self.failed
+
+    def waiting(self, now: float) -> tuple[str, Wait] | None:
+        """Return the lane that waits longest, with its wait; None when nobody waits."""
+        found = [(name, wait) for name, wait in self.waits.items() if wait.until > now]
+        return max(found, key=lambda pair: pair[1].until, default=None)
 
 
 @dataclass
@@ -40,8 +59,8 @@ class Outcome:
 
     `answers`: by key, from cache or endpoint. `failures`: by key, the code (`VOTE_ERRORS`) of calls that failed for
     good; nothing of them is cached. `reasons`: by code, an endpoint's last words, for the operator's eyes only.
-    `left`: calls not asked because a cap or a stop came first. `capped`: the accounts (`run`, `subject:SLUG`,
-    `judge:SLUG`) whose cap stopped calls. `stopped`: why an endpoint ended the stage, or None.
+    `left`: calls not asked because a cap or a closed lane came first. `capped`: the accounts (`run`, `subject:SLUG`,
+    `judge:SLUG`) whose cap stopped calls. `lanes`: what each subject, or judge and rubric, came to.
     """
 
     keep: bool = True
@@ -50,27 +69,70 @@ class Outcome:
     reasons: dict[str, str] = field(default_factory=dict)
     left: list[Call] = field(default_factory=list)
     capped: set[str] = field(default_factory=set)
-    stopped: str | None = None
     interrupted: bool = False
     tally: StageCounts = field(default_factory=StageCounts)
+    lanes: dict[Lane, LaneRecord] = field(default_factory=dict)
 
     @property
     def halted(self) -> bool:
         """Whether no further attempt may start."""
-        return self.interrupted or self.stopped is not None
+        return self.interrupted
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether calls are left, or a lane was closed."""
+        return bool(self.left or self.interrupted or self.closures)
+
+    @property
+    def closures(self) -> dict[Lane, Closure]:
+        """The lanes that were closed, each with its cause."""
+        return {lane: record.closure for lane, record in self.lanes.items() if record.closure is not None}
+
+    @property
+    def stopped(self) -> str | None:
+        """Which lanes were closed and why, in one line; None when all are open."""
+        return "; ".join(f"{lane}: {closure.why}" for lane, closure in self.closures.items()) or None
 
     @property
     def barren(self) -> bool:
         """Whether calls failed for good and not one was answered, now or before."""
         return bool(self.failures) and not self.tally.asked + self.tally.cached
 
-    def closed(self, call: Call) -> bool:
-        """Tell whether a cap has closed the account of a call."""
-        return RUN_ACCOUNT in self.capped or account_of(call) in self.capped
+    def plan(self, calls: Iterable[Call]) -> None:
+        """Count what is to be asked, by lane."""
+        for call in calls:
+            self.tally.planned += 1
+            self.record(call).planned += 1
 
-    def stop(self, why: str) -> None:
-        """End the stage; the first reason stays."""
-        self.stopped = self.stopped or why
+    def record(self, call: Call) -> LaneRecord:
+        """Return the record of a call's lane."""
+        lane = lane_of(call)
+        found = self.lanes.get(lane)
+        if found is None:
+            found = self.lanes[lane] = LaneRecord(call.endpoint)
+        return found
+
+    def closed(self, call: Call) -> bool:
+        """Tell whether a cap has closed the account of a call, or something else its lane."""
+        capped = RUN_ACCOUNT in self.capped or account_of(call) in self.capped
+        return capped or self.record(call).closure is not None
+
+    def close(self, call: Call, closure: Closure) -> None:
+        """Close the lane of a call; the first cause stays."""
+        record = self.record(call)
+        record.closure = record.closure or closure
+
+    def close_model(self, call: Call, closure: Closure) -> None:
+        """Close every lane of a call's model in its role."""
+        for lane, record in self.lanes.items():
+            if (lane.role, lane.model) == (call.role, call.request.model):
+                record.closure = record.closure or closure
+
+    def close_endpoint(self, name: str, closure: Closure) -> None:
+        """Close every lane at an endpoint: nobody answers there."""
+        for record in self.lanes.values():
+            if record.endpoint == name:
+                record.closure = record.closure or closure
 
     def leave(self, call: Call, account: str | None = None) -> None:
         """Put a call aside; `account` is the one whose cap refused it."""
@@ -78,31 +140,38 @@ class Outcome:
         if account is not None:
             self.capped.add(account)
 
-    def finish(self, key: str, answer: Answer, *, cached: bool = False) -> None:
-        """Count an answer that is on the disk."""
-        if cached:
-            self.tally.cached += 1
-        else:
-            self.tally.asked += 1
+    def finish(self, call: Call, answer: Answer, *, cached: bool = False) -> None:
+        """Count an answer that is on the disk; one that is new and cannot be used may close its lane."""
+        record, well = self.record(call), usable(call, answer)
+        record.unusable += not well
         self.tally.outcomes[answer.outcome] += 1
         if self.keep:
-            self.answers[key] = answer
-
-    def fail(self, key: str, code: str, reason: str) -> None:
-        """Count a call that failed for good."""
-        self.tally.failed += 1
-        self.failures[key] = code
-        self.reasons[code] = reason
-
-    def overspent(self, call: Call, cost: int, reserved: int) -> None:
-        """Count a call that cost more than its reserved worst case, and warn of the first of its model."""
-        self.tally.overspent[call.request.model] += 1
-        if self.tally.overspent[call.request.model] > 1:
+            self.answers[call.key] = answer
+        if cached:
+            self.tally.cached += 1
+            record.cached += 1
             return
-        self.tally.warnings.append(
-            f"{call.request.model}: one call cost ${dollars(cost):.6f}, more than the ${dollars(reserved):.6f} that its"
-            " declared prices allow; it is booked at its true cost: check the prices in run.toml"
-        )
+        self.tally.asked += 1
+        record.asked += 1
+        if record.went(well) >= IN_A_ROW:
+            self.close(call, unusable_in_a_row(call, answer))
+
+    def fail(self, call: Call, error: CallError) -> None:
+        """Count a call that failed for good; too many in a row close its lane."""
+        self.tally.failed += 1
+        self.failures[call.key] = error.code
+        self.reasons[error.code] = error.reason
+        record = self.record(call)
+        record.failed += 1
+        if record.went(False) >= IN_A_ROW:
+            self.close(call, failed_in_a_row(call, error))
+
+    def warn(self, counter: Counter[str], call: Call, words: str) -> None:
+        """Count a call whose cost was not foreseen, and warn of the first of its model."""
+        model = call.request.model
+        counter[model] += 1
+        if counter[model] == 1:
+            self.tally.warnings.append(f"{model}: {words}")
 
 
 Watch = Callable[[StageCounts], None]

@@ -2,7 +2,8 @@
 
 For every call, in this order: looked up in the cache; its worst case reserved in the ledger, on disk; one attempt made;
 the answer stored in the cache, on disk; the reservation settled, on disk; only then counted. A crash at any point loses
-at most the calls in flight, whose reservations count as spent.
+at most the calls in flight, whose reservations count as spent. A key over the network is claimed first, so that two
+runs that share a cache ask it once.
 
     engine = Engine(plan, cache=cache, ledger=ledger, endpoints=endpoints)
     outcome = engine.run(calls, watch=progress)   # Outcome: answers by key, failures by key, what is left and why
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from harness.cache.answers import Cache
+from harness.cache.claims import Claims
 from harness.calls.call import BatchEndpoint, Call, Endpoint
 from harness.engine.desk import Desk, OwnLane
 from harness.engine.in_process import BatchLane
@@ -27,6 +29,7 @@ from harness.engine.network import NetworkLane
 from harness.engine.outcome import Outcome, Watch
 from harness.engine.writer import Books, Writer
 from harness.money.budget import Ledger
+from harness.money.overruns import Overruns
 from harness.plan.records import Callee, RunPlan
 
 GRACE = 0.5  # seconds that calls in flight get, after Ctrl-C, to come home
@@ -56,15 +59,14 @@ class Engine:
 
         queues = self._queues(calls, outcome)
         tell()
-        writer = Writer(Books(self._cache, self._ledger))
-        with _orderly_stop(outcome):
+        with self._claims(queues) as claims, _orderly_stop(outcome):
+            writer = Writer(Books(self._cache, self._ledger, claims))
             tasks = [
-                task
+                asyncio.create_task(self._work(name, queue, writer=writer, outcome=outcome, tell=tell))
                 for name, queue in queues.items()
-                for task in self._tasks(name, queue, writer=writer, outcome=outcome, tell=tell)
             ]
             try:
-                await _until_done(tasks, outcome, tell)
+                await _until_done(tasks, outcome, claims, tell)
             finally:
                 await _cancel(tasks)
                 writer.flush()
@@ -74,11 +76,20 @@ class Engine:
         tell()
         return outcome
 
+    @contextmanager
+    def _claims(self, queues: Iterable[str]) -> Iterator[Claims | None]:
+        """Hold this process's claims while calls go over the network, none where all is answered inside it."""
+        if all(isinstance(self._endpoints[name], BatchEndpoint) for name in queues):
+            yield None
+            return
+        with Claims(self._cache.path, self._ledger.owner) as claims:
+            yield claims
+
     def _queues(self, calls: list[Call], outcome: Outcome) -> dict[str, deque[Call]]:
         """Answer what the cache can, book it as reused, and queue the rest by endpoint; each key once."""
         queues: dict[str, deque[Call]] = {}
         unique = list({call.key: call for call in calls}.values())
-        outcome.tally.planned = len(unique)
+        outcome.plan(unique)
         for i in range(0, len(unique), _LOOKUP):
             chunk = unique[i : i + _LOOKUP]
             found = self._cache.lookup([call.key for call in chunk])
@@ -86,7 +97,7 @@ class Engine:
                 self._ledger.reuse([(c, found[c.key].cost or 0) for c in chunk if c.key in found])
             for call in chunk:
                 if call.key in found:
-                    outcome.finish(call.key, found[call.key], cached=True)
+                    outcome.finish(call, found[call.key], cached=True)
                 else:
                     queues.setdefault(call.endpoint, deque()).append(call)
         return queues
@@ -95,19 +106,20 @@ class Engine:
         known: Mapping[str, Callee] = self._plan.subject if call.role == "subject" else self._plan.judge
         return known[call.request.model]
 
-    def _tasks(
+    async def _work(
         self, name: str, queue: deque[Call], *, writer: Writer, outcome: Outcome, tell: Callable[[], None]
-    ) -> list[asyncio.Task[None]]:
-        endpoint = self._endpoints[name]
+    ) -> None:
+        """Empty the queue of one endpoint; a call that is still in it at the end is left."""
+        endpoint, desk = self._endpoints[name], self._desk(writer.books, outcome, tell)
         if isinstance(endpoint, OwnLane):
-            desk = Desk(self._callee, writer.books, outcome, tell)
-            return [asyncio.create_task(endpoint.work(queue, desk))]
-        if isinstance(endpoint, BatchEndpoint):
-            batches = BatchLane(endpoint, callee=self._callee, books=writer.books, outcome=outcome, tell=tell)
-            return [asyncio.create_task(batches.work(queue))]
-        limits = self._plan.endpoints[name]
-        lane = NetworkLane(name, endpoint, limits, callee=self._callee, writer=writer, outcome=outcome)
-        return list(lane.workers(queue))
+            await endpoint.work(queue, desk)
+        elif isinstance(endpoint, BatchEndpoint):
+            await BatchLane(endpoint, callee=self._callee, books=writer.books, outcome=outcome, tell=tell).work(queue)
+        else:
+            await NetworkLane(name, endpoint, self._plan.endpoints[name], desk=desk, writer=writer).work(queue)
+
+    def _desk(self, books: Books, outcome: Outcome, tell: Callable[[], None]) -> Desk:
+        return Desk(self._callee, books, outcome, Overruns(self._ledger.overruns()), tell)
 
     async def _close(self, names: Iterable[str]) -> None:
         for name in names:
@@ -116,13 +128,17 @@ class Engine:
                 await endpoint.close()
 
 
-async def _until_done(tasks: list[asyncio.Task[None]], outcome: Outcome, tell: Callable[[], None]) -> None:
+async def _until_done(
+    tasks: list[asyncio.Task[None]], outcome: Outcome, claims: Claims | None, tell: Callable[[], None]
+) -> None:
     """Wait for the workers. A stage that stops itself brings home what is in flight; after Ctrl-C there is a moment."""
     pending = set(tasks)
     while pending and not outcome.interrupted:
         done, pending = await asyncio.wait(pending, timeout=0.1, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             task.result()
+        if claims is not None:
+            claims.renew()
         tell()
     if pending:
         await asyncio.wait(pending, timeout=GRACE)

@@ -13,24 +13,39 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from harness.cache.answers import Cache, Entry
+from harness.cache.claims import Claims
 from harness.calls.call import Answer, Call
 from harness.money.budget import RUN_ACCOUNT, Ledger, Refusal, account_of
 
 
 @dataclass
 class Records:
-    """What is to be written: `costs` in picodollars by ledger entry (None: lost), `failures` code by key."""
+    """What is to be written: `costs` in picodollars by ledger entry (None: lost), `failures` code by key.
+
+    `released` are keys that are not asked any further.
+    """
 
     answers: list[Entry] = field(default_factory=list)
     costs: dict[int, int | None] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
+    released: list[str] = field(default_factory=list)
+
+
+class HeldElsewhere:
+    """A key that another process is asking at this moment."""
+
+
+Reserved = int | Refusal | Answer | HeldElsewhere  # an entry of the ledger, or why there is none
 
 
 class Books:
-    """Cache and ledger behind one order of writing; counts what is in flight by account."""
+    """Cache, claims and ledger behind one order of writing; counts what is in flight by account.
 
-    def __init__(self, cache: Cache, ledger: Ledger) -> None:
-        self._cache, self._ledger = cache, ledger
+    Without `claims` (a backend inside this process, which nobody pays) a key is not kept from other processes.
+    """
+
+    def __init__(self, cache: Cache, ledger: Ledger, claims: Claims | None = None) -> None:
+        self._cache, self._ledger, self._claims = cache, ledger, claims
         self._in_flight: Counter[str] = Counter()
         self._accounts: dict[int, str] = {}
 
@@ -45,7 +60,23 @@ class Books:
             self._ledger.settle(records.costs, records.failures, [entry.key for entry in records.answers])
             for entry in records.costs:
                 self._in_flight.subtract((RUN_ACCOUNT, self._accounts.pop(entry)))
+        if self._claims is not None:
+            self._claims.release([*(entry.key for entry in records.answers), *records.failures, *records.released])
         return others
+
+    def claim_and_reserve(self, wanted: list[tuple[Call, int]]) -> list[Reserved]:
+        """Claim the key of each call, then reserve for it; in order."""
+        if self._claims is None:
+            return [*self.reserve(wanted)]
+        taken = self._claims.take(call.key for call, _ in wanted)
+        answers = self._cache.lookup(sorted(taken.answered))
+        free = [(call, amount) for call, amount in wanted if call.key not in taken.answered | taken.held]
+        if answers:
+            reused = {call.key: call for call, _ in wanted if call.key in answers}
+            self._ledger.reuse([(call, answers[key].cost or 0) for key, call in reused.items()])
+        made = iter(self.reserve(free))
+        elsewhere: dict[str, Reserved] = {**answers, **dict.fromkeys(taken.held, HeldElsewhere())}
+        return [elsewhere[call.key] if call.key in elsewhere else next(made) for call, _ in wanted]
 
     def reserve(self, wanted: list[tuple[Call, int]]) -> list[int | Refusal]:
         """Reserve for each call, in order."""
@@ -82,17 +113,17 @@ class Writer:
         self.books = books
         self._records = Records()
         self._written: list[asyncio.Future[dict[str, Answer]]] = []
-        self._wanted: list[tuple[Call, int, asyncio.Future[int | Refusal]]] = []
+        self._wanted: list[tuple[Call, int, asyncio.Future[Reserved]]] = []
         self._scheduled = False
         self._settled = asyncio.Event()
 
-    async def reserve(self, call: Call, amount: int) -> int | Refusal:
-        """Reserve; a refusal is final only when nothing of the account that refused is in flight any more.
+    async def reserve(self, call: Call, amount: int) -> Reserved:
+        """Claim and reserve; a refusal is final only when nothing of the account that refused is in flight any more.
 
         What is in flight may settle for less than it reserved, so until then the call waits and asks again.
         """
         while True:
-            future: asyncio.Future[int | Refusal] = asyncio.get_running_loop().create_future()
+            future: asyncio.Future[Reserved] = asyncio.get_running_loop().create_future()
             self._wanted.append((call, amount, future))
             self._schedule()
             try:
@@ -101,17 +132,22 @@ class Writer:
                 if future.done() and not future.cancelled():
                     self._give_back(future.result())
                 raise
-            if isinstance(made, int) or self.books.in_flight(made.account) == 0:
+            if not isinstance(made, Refusal) or self.books.in_flight(made.account) == 0:
                 return made
             await self._settled.wait()
 
-    def _give_back(self, made: int | Refusal) -> None:
+    def _give_back(self, made: Reserved) -> None:
         if isinstance(made, int):
             self.drop(made, 0)
 
     def drop(self, entry: int, cost: int | None) -> None:
         """Note the end of an attempt whose worker does not wait: never made (0), or cut off (None)."""
         self._records.costs[entry] = cost
+
+    def let_go(self, call: Call) -> None:
+        """Note that a call is asked no further by this process."""
+        self._records.released.append(call.key)
+        self._schedule()
 
     async def write(
         self, *, entry: int, cost: int | None, answer: Entry | None = None, failure: tuple[str, str] | None = None
@@ -137,11 +173,11 @@ class Writer:
         self._scheduled = False
         records, written, wanted = self._records, self._written, self._wanted
         self._records, self._written, self._wanted = Records(), [], []
-        futures: list[asyncio.Future[dict[str, Answer]] | asyncio.Future[int | Refusal]] = [*written]
+        futures: list[asyncio.Future[dict[str, Answer]] | asyncio.Future[Reserved]] = [*written]
         futures += [future for _, _, future in wanted]
         try:
             others = self.books.write(records)
-            made = self.books.reserve([(c, a) for c, a, f in wanted if not f.done()]) if wanted else []
+            made = self.books.claim_and_reserve([(c, a) for c, a, f in wanted if not f.done()]) if wanted else []
         except Exception as error:
             for future in futures:
                 if not future.done():

@@ -138,7 +138,7 @@ class Bench:
         judge, ballot = self.plan.judge[seat.judge], self.ballots[case.rubric.id]
         params = self.plan.sent_params(judge)
         request = Request(judge.model, judge.api_model, case.shown, params, case.row.repeat, schema=ballot.schema)
-        return Call(seat.key, "judge", judge.endpoint, request, ballot.check)
+        return Call(seat.key, "judge", judge.endpoint, request, ballot.check, case.rubric.id)
 
     def voted(self, case: Case, seats: Iterable[Seat], outcome: Outcome) -> Case:
         """Return the case with the votes of these seats added; every seat has an answer or a failure."""

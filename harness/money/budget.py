@@ -124,6 +124,16 @@ class Ledger(Database):
             self._db.execute("DELETE FROM cache_file")
             self._db.execute("INSERT INTO cache_file VALUES (?)", (path,))
 
+    @property
+    def owner(self) -> str:
+        """The stage of the run folder, which its lock keeps to one process."""
+        return f"{self.path.resolve()}#{self._stage}"
+
+    def overruns(self) -> dict[str, int]:
+        """Return the most that one call of each account cost beyond its reservation, in picodollars."""
+        query = "SELECT role || ':' || model, max(cost - reserved) FROM entries WHERE state = 'settled' GROUP BY 1"
+        return {name: beyond for name, beyond in self._db.execute(query) if beyond > 0}
+
     def ticket(self, entry: int) -> str:
         """Return the name of a reservation outside this ledger."""
         return f"{self._run}/{entry}"

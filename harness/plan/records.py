@@ -88,6 +88,8 @@ class EndpointPlan(Frozen):
     max_attempts: int = Field(default=6, ge=1, le=20)
     total_wait: Seconds = 300.0
     backoff: Seconds = 0.5
+    requests_per_minute: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    tokens_per_minute: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     max_bytes: int = Field(default=2_000_000, ge=1_000)
     params: tuple[str, ...] = Field(default=("temperature", "top_p", "max_tokens"), strict=False)
     max_tokens_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"

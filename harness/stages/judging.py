@@ -36,11 +36,11 @@ class Judging:
 
     @property
     def stopped(self) -> Outcome | None:
-        """The wave that a cap, an endpoint or Ctrl-C stopped, or a first one without any vote; None otherwise."""
+        """The wave that a cap, a closed lane or Ctrl-C stopped, or a first one without any vote; None otherwise."""
         last = self.waves[-1] if self.waves else None
         if last is None:
             return None
-        return last if last.left or last.halted or (len(self.waves) == 1 and last.barren) else None
+        return last if last.unfinished or (len(self.waves) == 1 and last.barren) else None
 
 
 def collect(
@@ -107,7 +107,7 @@ def _wave(
         for seat in taken
     ]
     outcome = session.engine.run(calls, watch=watch)
-    if outcome.left or outcome.halted:
+    if outcome.unfinished:
         return outcome
     for model, listed in cases.items():
         cases[model] = [

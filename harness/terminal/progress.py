@@ -38,9 +38,14 @@ class Pace:
         return (tally.planned - tally.done) / rate if tally.asked + tally.failed else None
 
 
-def status_line(tally: StageCounts, *, cap: int, rate: float, left: float | None) -> str:
-    """Return rate, spend against the cap, time left and failures in words."""
+def status_line(tally: StageCounts, *, cap: int, rate: float, left: float | None, now: float) -> str:
+    """Return what is waited for at `now`, then rate, spend against the cap, time left and failures in words."""
     parts = [f"{rate:,.1f}/s", f"${dollars(tally.spent):,.2f} of ${dollars(cap):,.2f}"]
+    waiting = tally.waiting(now)
+    if waiting is not None:
+        who, wait = waiting
+        parts.insert(0, f"{shown(who)} waits {duration(wait.until - now)}: {shown(wait.why)}")
+        left = max(left or 0.0, wait.until - now)
     if left is not None:
         parts.append(f"{duration(left)} left")
     if tally.failed or tally.outcomes["unusable"]:
@@ -82,7 +87,7 @@ def _bar(stage: str, cap: int, screen: Console) -> Iterator[Watch]:
             if now - seen[0] < DRAW_EVERY and tally.done < tally.planned:
                 return
             seen[0] = now
-            line = status_line(tally, cap=cap, rate=pace.rate(tally, now), left=pace.left(tally, now))
+            line = status_line(tally, cap=cap, rate=pace.rate(tally, now), left=pace.left(tally, now), now=now)
             progress.update(task, total=tally.planned, completed=tally.done, line=line)
             progress.refresh()
 
@@ -102,7 +107,7 @@ def _lines(stage: str, cap: int, unit: str, screen: Console) -> Iterator[Watch]:
         if now - seen[0] < PLAIN_EVERY:
             return
         seen[0] = now
-        line = status_line(tally, cap=cap, rate=pace.rate(tally, now), left=pace.left(tally, now))
+        line = status_line(tally, cap=cap, rate=pace.rate(tally, now), left=pace.left(tally, now), now=now)
         share = f"{tally.done / tally.planned:.0%}" if tally.planned else "0%"
         screen.print(f"{stage}: {tally.done:,} of {tally.planned:,} {unit} ({share}), {line}", soft_wrap=True)
 

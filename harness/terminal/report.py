@@ -108,22 +108,26 @@ def failed_counts(failed: Mapping[str, int], reasons: Mapping[str, str]) -> str:
     )
 
 
-def overspent_lines(overspent: Mapping[str, int]) -> list[str]:
-    """Return a line for each model whose calls cost more than its declared prices allow."""
+def overspent_lines(overspent: Mapping[str, int], overlong: Mapping[str, int]) -> list[str]:
+    """Return a line for each model whose calls cost more than its declared prices, or its max_tokens, allow."""
     return [
         f"{number:,} calls of {model} cost more than its declared prices allow; check the prices in {RUN_TOML}"
         for model, number in sorted(overspent.items())
+    ] + [
+        f"{number:,} calls of {model} used more than max_tokens, which its endpoint does not hold; each of its calls"
+        " reserves that much since"
+        for model, number in sorted(overlong.items())
     ]
 
 
 def exit_code(outcome: Outcome, again: str) -> int:
-    """Return 0 or 130; raises CapError or InputError where a cap or an endpoint stopped the stage, or none answered."""
-    left = f"{len(outcome.left):,} calls are left; `{again}` goes on from here"
+    """Return 0 or 130; raises CapError or InputError where a cap or a closed lane stopped calls, or none answered."""
+    left = f"{len(outcome.left):,} calls are left; `{again}` goes on from here" if outcome.left else "no call is left"
     if outcome.interrupted:
         click.echo(f"interrupted: {left}", err=True)
         return INTERRUPTED
-    if outcome.stopped is not None:
-        raise InputError(str(outcome.stopped), left)
+    if outcome.closures:
+        raise InputError(*(f"{lane}: {c.why}; {c.remedy}" for lane, c in outcome.closures.items()), left)
     if outcome.capped:
         raise CapError(f"stopped at a spend cap ({', '.join(sorted(outcome.capped))}): {left}, with a higher cap")
     if outcome.barren:
