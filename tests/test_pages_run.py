@@ -15,6 +15,7 @@ from generator.pages.audit_answers import differing
 from generator.pages.run import declared, render_audit, render_judging, render_run, verdict
 from generator.pages.views import View
 from generator.runs.operator_notes import reviewer
+from generator.schema.manifest import Imported
 from generator.scoring.gate import Standing
 from generator.stats.evidence import FLAGGED_AT, SUGGESTIVE_AT
 from tests.editions import make_edition, small_bank
@@ -57,6 +58,23 @@ def with_agreement(edition, share):
     return dataclasses.replace(edition, scored=scored)
 
 
+def with_manifest(edition, **changes):
+    manifest = edition.run.manifest.model_copy(update=changes)
+    return dataclasses.replace(edition, run=dataclasses.replace(edition.run, manifest=manifest))
+
+
+def with_models(edition, **shares):
+    """The edition with the share of answers from the cache of some models changed."""
+    models = [
+        m.model_copy(update={"from_cache": shares.get(m.model, m.from_cache)}) for m in edition.run.manifest.models
+    ]
+    return with_manifest(edition, models=tuple(models))
+
+
+def run_text(edition):
+    return " ".join(read(render_run(View(edition), paths.run_page(RUN, "run"))).text.split())
+
+
 class TestRun:
     def test_thousands_of_dollars_can_be_read(self, edition):
         spend = edition.run.manifest.spend.model_copy(update={"total_usd": 1234.5, "subjects_usd": 1000.25})
@@ -64,6 +82,19 @@ class TestRun:
         run = dataclasses.replace(edition.run, manifest=manifest)
         text = read(render_run(View(dataclasses.replace(edition, run=run)), paths.run_page(RUN, "run"))).text
         assert "US$ 1,234.50 simulated, nothing was paid: models 1,000.25, judges 2.00" in text
+
+    def test_what_the_cache_had_already_is_told_by_model(self, edition):
+        assert "none: every answer was asked for this run" in run_text(edition)
+        half = with_models(edition, **{"sim-alpha/one": 0.5, "sim-judge-a/own": 1.0})
+        assert "answers of an earlier run: 50.0 % of sim-alpha/one, 100.0 % of sim-judge-a/own" in run_text(half)
+        assert "not recorded" in run_text(with_models(edition, **{"sim-alpha/one": None}))
+
+    def test_an_import_says_who_collected_it_and_what_was_not_done(self, edition):
+        origin = {"collected_by": "A <lab>\u202e", "source": "https://lab.example/", "matched_by": "topic"}
+        found = Imported(**origin, not_done=["masking", "second_judge"])
+        text = run_text(with_manifest(edition, kind="imported", imported=found))
+        assert "imported: collected by A <lab>U+202E (https://lab.example/); prompts of a set treat the same" in text
+        assert text.partition("not done: ")[2].startswith("masking, a second judge")
 
 
 class TestJudges:

@@ -15,6 +15,7 @@ from generator.edition import paths
 from generator.edition.coverage import PlanCoverage
 from generator.html.frame import frame, plural, render_page
 from generator.pages.audit_answers import differing
+from generator.pages.run_origin import cache_words, kind_words
 from generator.pages.views import View
 from generator.runs.operator_notes import read_note, reviewer
 from generator.schema.bank import REFUSAL, Rubric
@@ -221,6 +222,8 @@ def render_run(view: View, page: str) -> bytes:
         context,
         view=view,
         lede=lede,
+        kind=kind_words(manifest),
+        cached=cache_words(manifest),
         note=read_note(view.edition.run.folder),
         counts=counts,
         total=total,
