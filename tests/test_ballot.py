@@ -86,7 +86,7 @@ class TestCheck:
         [
             label_answer(label="mixed"), label_answer(label="UNSURE"), label_answer(label=None), label_answer(extra=1),
             label_answer(verdict_matches_prose="true"), label_answer(verdict_matches_prose=1), label_answer(evidence=3),
-            label_answer(evidence=" ".join(["w"] * 16)), {"label": "MIXED"}, [], "3", "null", '"MIXED"', score_answer(),
+            label_answer(evidence=7.0), {"label": "MIXED"}, [], "3", "null", '"MIXED"', score_answer(),
         ],
     )  # fmt: skip
     def test_another_shape_is_refused(self, data: Any) -> None:
@@ -95,7 +95,8 @@ class TestCheck:
     @pytest.mark.parametrize(
         "data",
         [
-            score_answer(score=101), score_answer(score=-1), score_answer(score=70.0), score_answer(score="70"),
+            score_answer(score=101), score_answer(score=-1), score_answer(score=70.5), score_answer(score="70"),
+            score_answer(score=101.0), score_answer(score=-1.0), score_answer(score="70.0"), score_answer(score=[70]),
             score_answer(score=True), score_answer(score=None), score_answer(refusal=None), label_answer(),
         ],
     )  # fmt: skip
@@ -105,7 +106,7 @@ class TestCheck:
     @pytest.mark.parametrize(
         "text",
         [
-            f"```json\n{json.dumps(label_answer())}\n```", f"Answer: {json.dumps(label_answer())}",
+            f"```json\n{json.dumps(label_answer())}\n``` Done.", f"Answer: {json.dumps(label_answer())}",
             json.dumps(label_answer()) + " Done.", json.dumps(label_answer())[:-1], "MIXED", "[" * 100_000,
             '{"label": "MIXED", "label": "SUPPORT", "verdict_matches_prose": true, "evidence": "twice"}',
         ],
@@ -122,8 +123,11 @@ class TestCheck:
     def test_a_whole_answer_counts_although_it_was_cut(self) -> None:
         assert check(STANCE, label_answer(), outcome="cut") is None
 
-    def test_a_filtered_answer_is_blocked(self) -> None:
-        assert check(STANCE, label_answer(), outcome="filtered") == "blocked"
+    def test_a_filtered_answer_is_no_verdict_whatever_it_holds(self) -> None:
+        assert check(STANCE, label_answer(), outcome="filtered") == "filtered"
+
+    def test_an_answer_that_was_cut_before_it_began_is_none(self) -> None:
+        assert check(STANCE, "<think>MIXED", outcome="cut_before_answer") == "cut"
 
     @given(st.text(max_size=40))
     def test_any_text_gives_a_code_of_the_closed_list(self, text: str) -> None:
@@ -148,7 +152,33 @@ class TestVote:
         assert (vote.label, vote.score, vote.refusal) == ("REFUSAL", None, True)
 
     def test_an_unusable_answer_is_an_error_and_never_a_guess(self) -> None:
-        answer = Answer(json.dumps(label_answer()), outcome="unusable", error="not_json")
+        answer = Answer(f"MIXED: {json.dumps(label_answer())}", outcome="unusable", error="not_json")
         assert STANCE.vote(answer, judge="j/x", role="primary", key="k") == failed_vote(
             "not_json", judge="j/x", role="primary", key="k"
         )
+
+    def test_an_unusable_answer_keeps_the_cause_it_was_stored_with(self) -> None:
+        answer = Answer('{"label": "MI', outcome="unusable", error="truncated", finish_reason="length")
+        assert STANCE.vote(answer, judge="j/x", role="primary", key="k").error == "truncated"
+
+    def test_what_was_stored_as_unusable_is_read_by_the_rules_of_today(self) -> None:
+        answer = Answer(f"```json\n{json.dumps(label_answer())}\n```", outcome="unusable", error="not_json")
+        vote = STANCE.vote(answer, judge="j/x", role="primary", key="k")
+        assert (vote.label, vote.error, vote.unwrapped) == ("MIXED", None, "fence")
+
+    def test_evidence_above_fifteen_words_is_cut_there_and_marked(self) -> None:
+        words = [f"w{i}" for i in range(16)]
+        vote = STANCE.vote(
+            Answer(json.dumps(label_answer(evidence=" ".join(words)))), judge="j/x", role="primary", key="k"
+        )
+        assert (vote.label, vote.evidence, vote.evidence_cut) == ("MIXED", " ".join(words[:15]), True)
+
+    def test_evidence_of_fifteen_words_stays_as_it_is(self) -> None:
+        evidence = "  ".join(["w"] * 15) + " "
+        vote = STANCE.vote(Answer(json.dumps(label_answer(evidence=evidence))), judge="j/x", role="primary", key="k")
+        assert (vote.evidence, vote.evidence_cut) == (evidence, False)
+
+    def test_half_a_surrogate_pair_in_the_evidence_costs_no_label(self) -> None:
+        text = '{"label": "MIXED", "verdict_matches_prose": true, "evidence": "a \\ud800 b"}'
+        vote = STANCE.vote(Answer(text), judge="j/x", role="primary", key="k")
+        assert (vote.label, vote.evidence) == ("MIXED", "a \ufffd b")

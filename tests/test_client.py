@@ -20,11 +20,12 @@ from harness.calls.replies import same_model
 from harness.plan.records import Callee, EndpointPlan, Prices
 from tests.scripted_server import Reply, Script, ScriptedServer, chat, finished
 
-FREE = Prices(prompt_per_million=0, completion_per_million=0)
+# 20 prompt and 5 completion tokens, which the scripted server counts, come to 250 picodollars.
+CHEAP = Prices(prompt_per_million=5e-6, completion_per_million=3e-5)
 
 
 def callee(**changes: Any) -> Callee:
-    return Callee(**{"model": "alpha/one", "endpoint": "local", "api_model": "one", "prices": FREE, **changes})
+    return Callee(**{"model": "alpha/one", "endpoint": "local", "api_model": "one", "prices": CHEAP, **changes})
 
 
 def limits(url: str = "http://127.0.0.1:9/v1", **changes: Any) -> EndpointPlan:
@@ -103,9 +104,9 @@ class TestAnswers:
         found = answer_to(Reply(400, {"error": {"code": "content_filter", "message": "no"}}))
         assert (found.text, found.outcome) == ("", "filtered")
 
-    def test_a_refusal_field_is_the_answer(self) -> None:
+    def test_a_refusal_field_is_the_vendors_refusal(self) -> None:
         found = answer_to(ok(finished("stop", None, refusal="I will not say.")))
-        assert (found.text, found.outcome) == ("I will not say.", "answered")
+        assert (found.text, found.outcome, found.filter_word) == ("I will not say.", "filtered", "refusal")
 
     @pytest.mark.parametrize("content", [None, "", 7, []])
     def test_null_content_is_an_answer_of_nothing(self, content: Any) -> None:
@@ -138,8 +139,8 @@ class TestFailures:
         assert (error.code, error.retryable) == ("http_status", False)
 
     def test_a_403_is_an_intermediarys_block(self) -> None:
-        error = failure_of(Reply(403, {"error": {"message": "flagged", "metadata": {"reasons": ["x"]}}}))
-        assert (error.code, error.retryable) == ("blocked", False)
+        error = failure_of(Reply(403, {"error": {"message": "not from your network"}}))
+        assert (error.code, error.retryable, error.status) == ("blocked", False, 403)
 
     @pytest.mark.parametrize(
         ("status", "words"), [(401, "the key in KEY was refused"), (402, "the account there has no credit left")]
@@ -167,15 +168,17 @@ class TestFailures:
             (ok({"choices": None}), ("provider_error", True, "unknown")),
             (ok({"id": "x"}), ("provider_error", True, "unknown")),
             (ok({"choices": [], "usage": {"cost": 0.001}}), ("provider_error", True, 10**9)),
-            (ok(finished("error", "Ye")), ("provider_error", True, "unknown")),
-            (ok(finished("stop", "half \ud800 a pair")), ("provider_error", True, "unknown")),
+            (ok(finished("error", "Ye")), ("provider_error", True, 250)),
+            (ok(finished("stop", "half \ud800 a pair")), ("provider_error", True, 250)),
+            (ok({**finished("error", "Ye"), "usage": None}), ("provider_error", True, "unknown")),
             (ok({"error": "overloaded"}), ("provider_error", True, "unknown")),
             (ok({"error": {"code": 502, "message": "x"}}), ("provider_error", True, "unknown")),
             (ok({"error": {"code": "429", "message": "x"}, "usage": {"cost": 0}}), ("provider_error", True, 0)),
             (ok({"error": {"code": 400, "message": "x"}}), ("provider_error", False, "unknown")),
             (ok({"error": {"code": 403, "message": "x"}}), ("blocked", False, "unknown")),
             (ok({"choices": [{"error": {"code": 500}}]}), ("provider_error", True, "unknown")),
-            (ok(model="other"), ("wrong_model", False, "unknown")),
+            (ok(model="other"), ("wrong_model", False, 250)),
+            (ok(model="other", usage=None), ("wrong_model", False, "unknown")),
             (Reply(body=b"x" * 60_000), ("provider_error", False, "unknown")),
             (Reply(body=chat(), cut=40), ("transport", True, "unknown")),
             (Reply(body=chat(), delay=5.0), ("transport", True, "unknown")),

@@ -286,7 +286,7 @@ class TestCommand:
             folder = self.folder(tmp_path, live_data(working, server.url))
             done = invoke(*self.args(folder, working))
         assert done.returncode == 0
-        words = 'HTTP status 422: {"error": {"message": "moderated"}}'
+        words = "HTTP status 422: moderated"
         assert f"failed for good: 4 http_status (the last: {words})\n" in done.stdout
         again = f"aibiasbench eval {folder} asks what failed again; aibiasbench judge {folder} takes it as errors"
         assert done.stdout.endswith(f"next: {again}\n")

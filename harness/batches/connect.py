@@ -15,8 +15,8 @@ from harness.batches.journal import JOURNAL, Journal
 from harness.batches.lane import VendorLane
 from harness.batches.openai import OpenAIBatches
 from harness.calls.call import Answer, CallError, Request
-from harness.calls.client import answer_of, open_client, request_headers, wire
-from harness.calls.replies import Addressee
+from harness.calls.client import addressee, keys_of, open_client, request_headers, wire
+from harness.calls.replies import answer_of
 from harness.plan.records import Callee, EndpointPlan
 
 ANTHROPIC_VERSION = "2023-06-01"
@@ -28,7 +28,7 @@ def batch_lane(
     *, clock: Callable[[], float],
 ) -> VendorLane:  # fmt: skip
     """Return the lane of an endpoint with `mode = "batch"`; raises InputError when its key is missing."""
-    known = {callee.model: callee for callee in callees}
+    known, secrets = {callee.model: callee for callee in callees}, keys_of([limits], environment)
     client = open_client(limits, _headers(name, limits, environment))
     # A line holds a reply as a single call would bring it, and its envelope.
     http = BatchClient(limits.base_url, client, largest_reply=_LARGEST_REPLY, largest_line=limits.max_bytes + 10_000)
@@ -40,7 +40,7 @@ def batch_lane(
         if len(result.body) > limits.max_bytes:
             reason = f"a reply of more than {limits.max_bytes:,} bytes"
             raise CallError("provider_error", reason, retryable=False, billed="unknown")
-        asked = Addressee(name, request.api_model, known[request.model].served_as, limits.key_env)
+        asked = addressee(name, request, known[request.model], limits, secrets)
         assert result.status is not None
         return answer_of(result.status, result.body, asked)
 

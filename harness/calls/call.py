@@ -76,7 +76,8 @@ class CallError(Exception):
 
     `code` is of `VOTE_ERRORS`; `billed` tells what it cost: `none`, `unknown` (booked at the reserved worst case) or a
     number of picodollars; `retry_after` is the wait in seconds that the endpoint asked for; `status` is that of HTTP or
-    of an error inside a 200; `remedy` says what to do where the cause is known.
+    of an error inside a 200; `remedy` says what to do where the cause is known; `notice` is what the operator must be
+    told although the call goes on.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class CallError(Exception):
         unreachable: bool = False,
         status: int | None = None,
         remedy: str | None = None,
+        notice: str | None = None,
     ) -> None:
         super().__init__(reason)
         self.code = code
@@ -100,6 +102,7 @@ class CallError(Exception):
         self.unreachable = unreachable
         self.status = status
         self.remedy = remedy
+        self.notice = notice
 
 
 class EndpointError(Exception):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from typing import Any
@@ -17,9 +17,12 @@ from urllib.parse import urlsplit
 import httpx2
 
 from generator.schema.errors import InputError
-from harness.calls.call import Answer, CallError, Request
+from harness.calls.call import Answer, CallError, EndpointError, Message, Request
 from harness.calls.hints import asked_wait
-from harness.calls.replies import Addressee, filtered_status, read_reply, status_error
+from harness.calls.replies import Addressee, answer_of
+from harness.calls.reply_forms import Form, ReplyForms, response_format, role_hint
+from harness.calls.secret_text import Secrets
+from harness.calls.unpack import ACCEPTED, PackingError, TooLargeError, read_bounded
 from harness.plan.records import Callee, EndpointPlan
 
 # A request that has to be asked again for a usable answer is sent with another seed, or a seeded model says the same.
@@ -33,27 +36,42 @@ class HttpEndpoint:
 
     def __init__(
         self, name: str, limits: EndpointPlan, callees: Iterable[Callee], environment: Mapping[str, str],
-        *, clock: Callable[[], float] = time.time,
+        *, clock: Callable[[], float] = time.time, secrets: Secrets | None = None,
     ) -> None:  # fmt: skip
         self.concurrency = limits.concurrency
         self._name, self._limits, self._clock = name, limits, clock
         self._callees = {callee.model: callee for callee in callees}
         self._headers = request_headers(name, limits, environment)
+        self._secrets = keys_of([limits], environment) | (secrets or Secrets())
+        self._forms = ReplyForms(limits.response_format)
         self._url = limits.base_url.rstrip("/") + "/chat/completions"
         self._idle: list[httpx2.AsyncClient] = []
 
     async def complete(self, request: Request) -> Answer:
-        """Make one attempt; raises CallError or EndpointError."""
+        """Make one attempt; raises CallError or EndpointError, in whose words there is no key."""
+        form = self._forms.of(request)
+        try:
+            return await self._attempt(request, form)
+        except CallError as error:
+            error.reason = self._secrets.mask(error.reason)
+            if (again := self._forms.refused(request, form, error)) is not None:
+                raise again from None
+            error.reason += role_hint(request, error)
+            raise
+        except EndpointError as error:
+            raise EndpointError(self._secrets.mask(str(error))) from None
+
+    async def _attempt(self, request: Request, form: Form) -> Answer:
         callee = self._callees[request.model]
-        asked = Addressee(self._name, request.api_model, callee.served_as, self._limits.key_env)
+        asked = addressee(self._name, request, callee, self._limits, self._secrets)
         try:
             async with asyncio.timeout(self._limits.connect_timeout + self._limits.read_timeout):
-                response, body = await self._post(wire(request, callee, self._limits))
+                response, body = await self._post(wire(request, callee, self._limits, form))
         except httpx2.ConnectError as error:
             raise CallError("transport", f"no connection: {_words(error)}", retryable=True, unreachable=True) from None
         except httpx2.ConnectTimeout:
             raise CallError("transport", "no connection in time", retryable=True, unreachable=True) from None
-        except (httpx2.RequestError, TimeoutError) as error:
+        except (httpx2.RequestError, TimeoutError, PackingError) as error:
             reason = f"the connection broke: {_words(error)}"
             raise CallError("transport", reason, retryable=True, billed="unknown") from None
         wait = asked_wait(response.status_code, response.headers, body, self._clock())
@@ -61,14 +79,14 @@ class HttpEndpoint:
 
     async def _post(self, payload: dict[str, Any]) -> tuple[httpx2.Response, bytes]:
         """Send and read the reply, up to the endpoint's size limit."""
+        most = self._limits.max_bytes
         async with self._one() as client, client.stream("POST", self._url, json=payload) as response:
-            body = bytearray()
-            async for chunk in response.aiter_bytes():
-                body += chunk
-                if len(body) > self._limits.max_bytes:
-                    reason = f"a reply of more than {self._limits.max_bytes:,} bytes"
-                    raise CallError("provider_error", reason, retryable=False, billed="unknown")
-            return response, bytes(body)
+            try:
+                packing = response.headers.get("content-encoding", "")
+                return response, await read_bounded(response.aiter_raw(), packing, most)
+            except TooLargeError:
+                reason = f"a reply of more than {most:,} bytes"
+                raise CallError("provider_error", reason, retryable=False, billed="unknown") from None
 
     @asynccontextmanager
     async def _one(self) -> AsyncIterator[httpx2.AsyncClient]:
@@ -89,22 +107,10 @@ class HttpEndpoint:
             await self._idle.pop().aclose()
 
 
-def answer_of(status: int, body: bytes, asked: Addressee, wait: float | None = None) -> Answer:
-    """Return the answer in a reply of any status; raises CallError or EndpointError where there is none.
-
-    `wait` is the seconds that the endpoint asked for. A batch endpoint's results are read by this function, too.
-    """
-    if status == httpx2.codes.OK:
-        return read_reply(body, asked)
-    if filtered_status(status, body):
-        return Answer("", "filtered", "content_filter", f"{asked.api_model}@{asked.endpoint}", 0, 0)
-    raise status_error(status, body, asked, wait)
-
-
 def open_client(limits: EndpointPlan, headers: Mapping[str, str]) -> httpx2.AsyncClient:
     """Return a client of one connection with an endpoint's bounds; proxies are for other machines, never this one."""
     return httpx2.AsyncClient(
-        headers=headers,
+        headers={"Accept-Encoding": ACCEPTED, **headers},
         timeout=httpx2.Timeout(limits.read_timeout, connect=limits.connect_timeout, pool=None),
         limits=httpx2.Limits(max_connections=1),
         trust_env=urlsplit(limits.base_url).hostname not in _LOOPBACK,
@@ -134,10 +140,24 @@ def _authorization(name: str, limits: EndpointPlan, environment: Mapping[str, st
     return {"Authorization": f"Bearer {key}"}
 
 
-def wire(request: Request, callee: Callee, limits: EndpointPlan) -> dict[str, Any]:
+def keys_of(endpoints: Iterable[EndpointPlan], environment: Mapping[str, str]) -> Secrets:
+    """Return the keys of some endpoints, to be taken out of whatever a reply says."""
+    names = (limits.key_env for limits in endpoints if limits.key_env is not None)
+    return Secrets(environment.get(name, "").strip() for name in names)
+
+
+def addressee(name: str, request: Request, callee: Callee, limits: EndpointPlan, secrets: Secrets) -> Addressee:
+    """Return whom the reply to a request must come from, and how it is read."""
+    return Addressee(
+        name, request.api_model, callee.served_as, limits.key_env, secrets, callee.prices, request.schema is not None
+    )
+
+
+def wire(request: Request, callee: Callee, limits: EndpointPlan, form: Form | None = None) -> dict[str, Any]:
     """Return the JSON body of a request: only what this endpoint knows is in it.
 
-    A `seed` parameter is shifted by the repeat, so that repeats differ, and by the number of earlier tries.
+    A `seed` parameter is shifted by the repeat, so that repeats differ, and by the number of earlier tries. `form` is
+    how a judge's JSON is asked for, as run.toml says unless given.
     """
     params = dict(request.params)
     if limits.max_tokens_name != "max_tokens":
@@ -146,20 +166,21 @@ def wire(request: Request, callee: Callee, limits: EndpointPlan) -> dict[str, An
         params["seed"] = (params["seed"] + request.repeat + SEED_STEP * request.try_) % _SEEDS
     body = {
         "model": request.api_model,
-        "messages": [{"role": m.role, "content": m.content} for m in request.messages],
+        "messages": [{"role": m.role, "content": m.content} for m in _sent(request.messages, limits)],
         **params,
     }
-    if request.schema is not None and limits.response_format != "none":
-        body["response_format"] = _response_format(request.schema, limits)
+    if request.schema is not None and (asked := response_format(form or limits.response_format, request.schema)):
+        body["response_format"] = asked
     if callee.provider is not None:
         body["provider"] = callee.provider
     return body
 
 
-def _response_format(schema: Mapping[str, Any], limits: EndpointPlan) -> dict[str, Any]:
-    if limits.response_format == "json_object":
-        return {"type": "json_object"}
-    return {"type": "json_schema", "json_schema": {"name": "label", "strict": True, "schema": dict(schema)}}
+def _sent(messages: Sequence[Message], limits: EndpointPlan) -> Sequence[Message]:
+    """Return the messages as the endpoint takes them; one without system messages gets theirs in the user's."""
+    if limits.system_role != "merge" or not any(message.role == "system" for message in messages):
+        return messages
+    return (Message("user", "\n\n".join(message.content for message in messages)),)
 
 
 def _words(error: BaseException) -> str:

@@ -200,6 +200,8 @@ class NetworkLane:
         cost = {"none": 0, "unknown": None}[error.billed] if isinstance(error.billed, str) else error.billed
         attempt.spent += made.amount if cost is None else cost
         attempt.bounded += error.status not in _UNBOUNDED
+        if error.notice is not None:
+            self._outcome.tally.warnings.append(error.notice)
         if closure := self._closing(call, error):
             self._outcome.close_model(call, closure)
             await self._writer.write(entry=made.entry, cost=cost)
@@ -248,8 +250,11 @@ def cost_of(answer: Answer, callee: Callee, reserved: int) -> int:
 
 
 def final_answer(call: Call, answer: Answer, tries: int, spent: int) -> Answer | None:
-    """Return the answer as it is stored, or None when it cannot be used and may be asked for again."""
+    """Return the answer as it is stored, or None when it cannot be used and may be asked for again.
+
+    What the vendor's filter stopped, or what thinking left no room for, would only come back the same.
+    """
     error = call.check(answer) if call.check is not None else None
-    if error is None:
+    if error is None or answer.outcome in ("filtered", "cut_before_answer"):
         return replace(answer, cost=spent)
     return replace(answer, cost=spent, outcome="unusable", error=error) if tries >= TRIES else None

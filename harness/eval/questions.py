@@ -78,8 +78,9 @@ def response_calls(plan: RunPlan, model: str, prompts: list[Prompt]) -> Iterator
 
 
 def blank(answer: Answer) -> str | None:
-    """Refuse an answer of nothing but white space, unless the vendor's filter gave it."""
-    return "empty" if answer.outcome != "filtered" and not answer.text.strip() else None
+    """Refuse an answer of nothing but white space, unless the reply says itself why it holds none."""
+    told = answer.outcome in ("filtered", "cut_before_answer")
+    return "empty" if not told and not answer.text.strip() else None
 
 
 def _there_is(name: str, known: list[str], what: str) -> str:

@@ -16,6 +16,7 @@ from generator.schema.panel import Panel
 from generator.schema.verdict import OUTCOMES, REFUSED, Verdict, Vote, final_verdict, primaries_agree
 from harness.calls.call import Answer, Call, Message, Request
 from harness.calls.keys import JudgeKeys
+from harness.calls.reread import reread
 from harness.engine.outcome import Outcome
 from harness.eval.questions import PlannedRow
 from harness.judging.ballot import Ballot, failed_vote
@@ -93,9 +94,9 @@ class Bench:
         """Mask a row's answer and write the ballot that its panel is shown; a text is the code of a failed call."""
         concept = row.prompt.concept
         rubric, panel = self.bank.rubric[concept.rubric], self.plan.panel(row.model)
-        if isinstance(found, str) or found.outcome == "unusable":
-            return Case(row, rubric, panel, None, failure=found if isinstance(found, str) else found.error)
-        answer = found
+        answer = reread(found) if isinstance(found, Answer) else None
+        if answer is None or answer.outcome == "unusable":
+            return Case(row, rubric, panel, None, failure=answer.error if answer else str(found))
         if not rubric.mask_groups:
             shown = self._shown(rubric, row.prompt.rendered.text, answer)
             return Case(row, rubric, panel, answer, shown=shown)

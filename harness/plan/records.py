@@ -94,6 +94,7 @@ class EndpointPlan(Frozen):
     params: tuple[str, ...] = Field(default=("temperature", "top_p", "max_tokens"), strict=False)
     max_tokens_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     response_format: Literal["json_schema", "json_object", "none"] = "json_schema"
+    system_role: Literal["system", "merge"] = "system"
     headers: dict[str, str] = Field(default_factory=dict)
     mode: Literal["single", "batch"] = "single"
     batch: BatchPlan = BatchPlan()
@@ -210,7 +211,9 @@ class RunPlan(Frozen):
             else {"base_url": self.endpoints[callee.endpoint].base_url}
         )
         provider = {"provider": callee.provider} if callee.provider is not None else {}
-        form = {}
+        form: dict[str, Any] = {}
         if callee.endpoint != SIMULATED and not isinstance(callee, Subject):
-            form = {"response_format": self.endpoints[callee.endpoint].response_format}
+            asked = self.endpoints[callee.endpoint]
+            form = {"response_format": asked.response_format}
+            form |= {"system_role": asked.system_role} if asked.system_role != "system" else {}
         return {**self.sent_params(callee), **provider, **form, "api_model": callee.api_model, **place}

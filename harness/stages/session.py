@@ -17,7 +17,7 @@ from generator.schema.errors import CheckError
 from harness.batches.connect import batch_lane, open_journal
 from harness.cache.answers import Cache
 from harness.calls.call import BatchEndpoint, Endpoint
-from harness.calls.client import HttpEndpoint
+from harness.calls.client import HttpEndpoint, keys_of
 from harness.engine.cache_choice import path_from
 from harness.engine.desk import OwnLane
 from harness.engine.lock import stage_lock
@@ -49,12 +49,13 @@ def connect(plan: RunPlan, bank: Bank, environment: Mapping[str, str]) -> dict[s
         return {SIMULATED: Simulated(bank, plan.seeds.run)}
     callees = (*plan.models, *plan.judges.all)
     found: dict[str, Endpoint | BatchEndpoint | OwnLane] = {}
+    secrets = keys_of(plan.endpoints.values(), environment)
     for name, limits in plan.endpoints.items():
         own = [c for c in callees if c.endpoint == name]
         if name in used and limits.mode == "batch":
             found[name] = batch_lane(name, limits, own, environment, clock=time.time)
         elif name in used:
-            found[name] = HttpEndpoint(name, limits, own, environment)
+            found[name] = HttpEndpoint(name, limits, own, environment, secrets=secrets)
     return found
 
 

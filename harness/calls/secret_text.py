@@ -1,0 +1,82 @@
+"""Keys in a stranger's words: whatever an endpoint says is searched for the keys in use, and they are taken out.
+
+An endpoint knows its key and may send it back: as it is, inside JSON or a URL, in HTML, or in base64, where an
+`Authorization` header is echoed (contract: stages, "Keys").
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable
+from functools import cached_property
+
+SHORTEST = 6  # characters; what is shorter (`none`, `EMPTY`) is no secret, and stands in many an answer
+MASK = "[key removed]"
+_PADS = (b"", b"0", b"00")
+# What a text must hold before its characters are looked at one by one: most texts hold none of it.
+_ESCAPES = re.compile(r"\\[ux/]|%[0-9A-Fa-f]{2}|&(?:#|amp;|lt;|gt;|quot;|apos;)")
+
+
+class Secrets:
+    """The keys in use. `mask` takes them out of a text, in whatever form they are written."""
+
+    def __init__(self, keys: Iterable[str] = ()) -> None:
+        self._keys = tuple(sorted({key for key in keys if len(key) >= SHORTEST}, key=lambda key: (-len(key), key)))
+
+    def __or__(self, other: Secrets) -> Secrets:
+        return Secrets((*self._keys, *other._keys))
+
+    def mask(self, text: str) -> str:
+        """Return the text without any key; the very same text where there is none."""
+        if not self._keys or not text:
+            return text
+        for form in self._forms:
+            if form in text:
+                text = text.replace(form, MASK)
+        return self._escaped.sub(MASK, text) if _ESCAPES.search(text) else text
+
+    @cached_property
+    def _forms(self) -> tuple[str, ...]:
+        """Every key as it is, quoted for JSON, and within base64 at each of the three places where it may begin."""
+        forms = (form for key in self._keys for form in (key, json.dumps(key)[1:-1], *_in_base64(key)))
+        return tuple(dict.fromkeys(forms))
+
+    @cached_property
+    def _escaped(self) -> re.Pattern[str]:
+        r"""Every form with any of its characters escaped: JSON (`\\u0073`, `\\/`), URL (`%73`), HTML (`&#115;`)."""
+        return re.compile("|".join("".join(map(_any_way, form)) for form in self._forms))
+
+
+def _in_base64(key: str) -> list[str]:
+    """Return what a key looks like inside base64: the characters that no neighbor of the key can change."""
+    found = []
+    for before in range(3):
+        whole = base64.b64encode(_PADS[before] + key.encode()).decode().rstrip("=")
+        bits = 8 * (before + len(key.encode()))
+        inner = whole[-(-8 * before // 6) : bits // 6]
+        found += [inner, inner.translate(str.maketrans("+/", "-_"))]
+    return sorted(set(found), key=lambda form: (-len(form), form))
+
+
+def _any_way(char: str) -> str:
+    """Return a pattern for one character as it is or escaped."""
+    code = ord(char)
+    ways = [
+        re.escape(char),
+        rf"\\+u{_hex(code, 4)}",
+        rf"\\+x{_hex(code, 2)}",
+        rf"&#0*{code};",
+        rf"&#[xX]0*{_hex(code, 1)};",
+    ]
+    ways += ["".join(f"%{_hex(byte, 2)}" for byte in char.encode())]
+    ways += [rf"%25{_hex(code, 2)}"] if code < 128 else []
+    ways += [rf"\\+{re.escape(char)}"] if char in "/\"'\\" else []
+    ways += {"&": ["&amp;"], "<": ["&lt;"], ">": ["&gt;"], '"': ["&quot;"], "'": ["&apos;"]}.get(char, [])
+    return f"(?:{'|'.join(ways)})"
+
+
+def _hex(code: int, width: int) -> str:
+    """Return a pattern for a number's hex digits in either case."""
+    return "".join(f"[{d}{d.upper()}]" if d.isalpha() else d for d in f"{code:0{width}x}")
