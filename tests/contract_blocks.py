@@ -19,6 +19,7 @@ from generator.schema.columns import Column
 from generator.schema.score_rows import ROW_KINDS
 from generator.schema.table_rows import TABLE_ROWS
 from generator.schema.tables import FLAGS, TABLES
+from harness.calls.refusals import FILTER_WORDS
 
 DOCS = Path(__file__).parents[1] / "docs" / "contract"
 # Where the formula of a metric stands on the methodology pages; the rates share one heading.
@@ -124,6 +125,22 @@ def commands() -> str:
     return table(("Command", "Does", "Options"), _commands("", aibiasbench))
 
 
+PLACES = {
+    "finish": "finish reason",
+    "code": "code of an error",
+    "message": "words of an error's message",
+    "flag": "field that is filled",
+}
+
+
+def refusals() -> str:
+    """Every word of a vendor for its filter, and where it stands."""
+    return table(
+        ("Word", "Where", "Vendor"),
+        ((f"`{row.word}`", ", ".join(PLACES[place] for place in row.places), row.vendor) for row in FILTER_WORDS),
+    )
+
+
 def _commands(path: str, found: click.Command) -> Iterator[tuple[str, ...]]:
     context = click.Context(found)
     if isinstance(found, click.Group):
@@ -145,6 +162,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "flags": flags,
     "cell keys": cell_keys,
     "commands": commands,
+    "refusals": refusals,
 }
 MARKED = re.compile(r"(<!-- from code: (?P<name>[^>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 

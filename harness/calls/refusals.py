@@ -86,7 +86,6 @@ POLICY_STATUSES = frozenset({400, 403, 422, 451})
 
 _LONGEST = 200  # characters of a reason or code that are compared; no vendor's word is half as long
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_AI = re.compile("AI(?=[A-Z])")
 
 
 def finish_word(*reasons: Any) -> str | None:
@@ -158,4 +157,4 @@ def _holds(place: Place, text: str) -> bool:
 
 def _tokens(text: str) -> tuple[str, ...]:
     """Split a name at signs, digits and humps: `FINISH_REASON_SAFETY`, `contentFilter`, `content_filter: SAFETY`."""
-    return tuple(part.lower() for part in _PARTS.findall(_AI.sub("Ai", text[:_LONGEST])))
+    return tuple(part.lower() for part in _PARTS.findall(text[:_LONGEST]))
