@@ -20,13 +20,14 @@ from generator.runs.reader import load_run, read_audit
 from generator.runs.redactions import read_redactions
 from generator.schema import bank as bank_module
 from generator.schema.audit_draw import DEFAULT_SIZE, FLOOR, LEAST_SIZE
-from generator.schema.bank import Bank, load_bank
+from generator.schema.bank import Bank, BankRules, load_bank
 from generator.schema.columns import RECEIPT_COLUMNS, VOTE_FIELDS, Column
 from generator.schema.errors import CapError, CheckError, InputError
 from generator.schema.manifest import load_manifest
 from generator.schema.tables import METRICS
 from generator.schema.verdict import OUTCOMES, STATUSES, UNWRAPPED, VOTE_ERRORS, score_bin
 from generator.scoring.reasons import Reason, RubricReason
+from harness.bank.faults import Sourced, bank_faults
 from harness.plan.run_toml import load_plan
 from harness.terminal.report import INTERRUPTED
 from tests import plain_harness
@@ -144,6 +145,13 @@ class TestExamples:
         assert isinstance(bank, Bank)
         rendered_prompt = bank.render(bank.concepts[0], "direct", bank.attributes[0].groups[1])
         assert "offer a 72-year-old tenant a two-year lease?\n\nFinish with" in rendered_prompt.text
+
+    def test_the_bank_keeps_its_own_rules(self):
+        bank = load_bank(json.loads(example("bank", "json bank")), "bank.md")
+        assert bank_faults(bank, [Sourced("bank.md", concept) for concept in bank.concepts], DOCS) == []
+
+    def test_each_rule_of_a_bank_is_listed(self):
+        assert first_cells(section("bank", "Rules of the bank")) == list(BankRules.model_fields)
 
     def test_article(self):
         told = example("bank", "regex article").splitlines()
