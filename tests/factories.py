@@ -382,6 +382,37 @@ def as_format_1(folder: Path) -> Path:
     return folder
 
 
+IMPORT = {"collected_by": "A lab", "source": "https://lab.example/data", "matched_by": "word", "not_done": ["audit"]}
+NOT_IMPORTED = (
+    "group_np", "prompt", "prompt_sha256", "swap_start", "swap_end", "response", "finish_reason", "response_key",
+    "served_by", "mask_spans", "mask_leak",
+)  # fmt: skip
+
+
+def as_imported(folder: Path, *, lacking: Callable[[int], Sequence[str]] = lambda _: (), **changes: Any) -> Path:
+    """Write a run of live models anew as one whose answers were imported; returns the folder.
+
+    `lacking(row)` names the columns that the source did not have in a row of each shard; `changes` are of `imported`.
+    """
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    judges = {"primary": ["judge-a/x", "judge-b/x"], "tiebreak": "judge-c/x"}
+    manifest |= {"kind": "imported", "imported": IMPORT | changes, "planted": None, "judges": judges}
+    for model in manifest["models"]:
+        model |= {"panel": judges, "from_cache": None}
+    for entry in manifest["shards"]:
+        rows = pq.read_table(folder / entry["file"]).to_pylist()
+        for i, row in enumerate(rows):
+            row.update(dict.fromkeys(lacking(i)))
+            for vote, judge in zip(row["votes"], (*judges["primary"], judges["tiebreak"]), strict=False):
+                silent = dict.fromkeys(("verdict_matches_prose", "evidence", "evidence_cut", "key"))
+                vote |= {"judge": judge, **silent}
+        pq.write_table(pa.Table.from_pylist(rows, schema=RECEIPT_SCHEMA), folder / entry["file"])
+        entry["sha256"] = sha256_hex((folder / entry["file"]).read_bytes())
+    path.write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n")
+    return folder
+
+
 def make_run(
     folder: Path,
     *,

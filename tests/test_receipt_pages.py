@@ -26,7 +26,19 @@ from generator.runs.redactions import Redaction, Redactions
 from generator.scoring.gate import Standing
 from generator.scoring.reasons import RubricUnaudited
 from generator.scoring.run import score_run
-from tests.factories import cut_row, failed_row, filtered_row, make_bank, make_receipt, make_rows, write_run
+from tests.factories import (
+    NOT_IMPORTED,
+    as_format_1,
+    as_imported,
+    cut_row,
+    failed_row,
+    filtered_row,
+    make_bank,
+    make_receipt,
+    make_rows,
+    make_run,
+    write_run,
+)
 from tests.plain_receipts import plain_pages
 
 MODEL = "sim-alpha/one"
@@ -146,6 +158,25 @@ class TestBulkEqualsPlain:
         assert pages == dict(plain_pages(edition, MODEL))
         assert len(pages) == 3 + 3 * 18
         assert sum(b"names &lt;somebody&gt;" in data for data in pages.values()) == 2
+
+    def test_an_imported_run_that_lacks_texts_gives_the_same_bytes_and_says_so(self, tmp_path):
+        bank = small_bank()
+        folder = make_run(tmp_path / "imported", bank=bank, models=("alpha/one",))
+        edition = edition_of(as_imported(folder, lacking=lambda i: NOT_IMPORTED if i % 2 else NOT_IMPORTED[3:5]))
+        pages = write_receipts(receipt_task(edition, "alpha/one", tmp_path / "out")) and {
+            p.relative_to(tmp_path / "out").as_posix(): p.read_bytes()
+            for p in (tmp_path / "out").rglob("*")
+            if p.is_file()
+        }
+        assert pages == dict(plain_pages(edition, "alpha/one"))
+        texts = [data.decode() for data in pages.values()]
+        assert sum("No text: it was not in what was imported." in text for text in texts) >= len(texts) // 2
+        assert not any("the call failed" in text for text in texts)
+
+    def test_a_run_of_format_1_gives_the_same_bytes(self, tmp_path):
+        folder = as_format_1(make_run(tmp_path / "old", bank=small_bank(), models=(MODEL,)))
+        edition = edition_of(folder)
+        assert written(edition, tmp_path / "out") == dict(plain_pages(edition, MODEL))
 
     def test_base_url_reaches_titles_and_addresses(self, hostile, tmp_path):
         edition = dataclasses.replace(hostile, base_url="https://example.org/bias")

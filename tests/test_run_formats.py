@@ -25,13 +25,23 @@ from generator.schema.columns import (
 from generator.schema.errors import InputError
 from generator.schema.manifest import load_manifest
 from generator.schema.verdict import VOTE_ERRORS
-from tests.factories import as_format_1, cut_row, failed_row, filtered_row, make_bank, make_run
+from generator.scoring.run import score_run
+from tests.factories import (
+    IMPORT,
+    NOT_IMPORTED,
+    as_format_1,
+    as_imported,
+    cut_row,
+    failed_row,
+    filtered_row,
+    make_bank,
+    make_run,
+)
 
 BANK = make_bank(("age",), groups=2, quota={"stance": 1, "capability": 1})
 MODEL = "sim-alpha/one"
 LOCAL = Path("content/runs/local-models")
 NEW = {"outcome", "failure", "filter_word", "reasoning_tokens"}
-IMPORT = {"collected_by": "A lab", "source": "https://lab.example/data", "matched_by": "word", "not_done": ["audit"]}
 
 
 @pytest.fixture(scope="module")
@@ -301,33 +311,23 @@ class TestVotes:
 class TestImported:
     @pytest.fixture
     def imported(self, tmp_path: Path) -> Path:
+        return as_imported(make_run(tmp_path / "imported-run", bank=BANK, models=("alpha/one",), repeats=1))
+
+    def test_it_may_lack_the_texts_the_mask_and_the_keys(self, tmp_path: Path) -> None:
         folder = make_run(tmp_path / "imported-run", bank=BANK, models=("alpha/one",), repeats=1)
-        manifest = manifest_of(folder)
-        for model in manifest["models"]:
-            model["from_cache"] = None
-        judges = {"primary": ["judge-a/x", "judge-b/x"], "tiebreak": "judge-c/x"}
-        panel = {"primary": judges["primary"], "tiebreak": judges["tiebreak"]}
-        manifest["models"][0]["panel"] = panel
-        write_manifest(folder, manifest | {"kind": "imported", "imported": IMPORT, "planted": None, "judges": judges})
-        path = folder / "receipts/alpha__one.parquet"
-        rows = pq.read_table(path).to_pylist()
-        for row in rows:
-            for vote, judge in zip(row["votes"], judges["primary"], strict=True):
-                vote |= {"judge": judge, "verdict_matches_prose": None, "evidence": None, "key": None}
-                vote |= {"evidence_cut": None}
-        rewrite(folder, pa.Table.from_pylist(rows, schema=RECEIPT_SCHEMA))
-        return folder
+        run = load_run(as_imported(folder, lacking=lambda _: NOT_IMPORTED))
+        assert run.absent == {"alpha/one": 0}
+        table = read_shard(run, "alpha/one")
+        assert all(table[name].null_count == table.num_rows for name in NOT_IMPORTED)
 
-    def without(self, folder: Path, *columns: str) -> None:
-        rows = pq.read_table(folder / "receipts/alpha__one.parquet").to_pylist()
-        for row in rows:
-            row.update(dict.fromkeys(columns))
-        rewrite(folder, pa.Table.from_pylist(rows, schema=RECEIPT_SCHEMA))
-
-    def test_it_may_lack_the_texts_the_mask_and_the_keys(self, imported: Path) -> None:
-        lacking = ("prompt", "prompt_sha256", "swap_start", "swap_end", "group_np", "response", "response_key")
-        self.without(imported, *lacking, "mask_spans", "mask_leak", "finish_reason", "served_by")
-        assert load_run(imported).absent == {"alpha/one": 0}
+    def test_its_rows_are_scored_as_answers_without_a_leak(self, tmp_path: Path) -> None:
+        folder = make_run(tmp_path / "imported-run", bank=BANK, models=("alpha/one",), repeats=1)
+        whole = score_run(load_run(as_imported(folder)), resamples=20).tables["scores"]
+        run = load_run(as_imported(folder, lacking=lambda _: NOT_IMPORTED))
+        scores = score_run(run, resamples=20).tables["scores"]
+        assert scores.equals(whole)
+        leaks = [row for row in scores.to_pylist() if row["metric"] == "mask_leakage"]
+        assert {(row["estimate"], row["n_rows"]) for row in leaks if row["attribute"] == "age"} == {(0.0, 8)}
 
     @pytest.mark.parametrize("column", ["prompt", "group_np", "mask_spans", "mask_leak", "swap_start"])
     def test_no_other_run_may(self, folder: Path, column: str) -> None:

@@ -21,7 +21,7 @@ from generator.stats.cells import ABSENT, Rows
 from generator.stats.tally import ByConcept, by_concept
 
 _CODED = ("concept", "framing", "group", "rubric", "status", "final_label")
-_PLAIN = ("repeat", "value", "finish_reason", "mask_leak")
+_PLAIN = ("repeat", "value", "finish_reason", "outcome", "mask_leak")
 _VOTE_FIELDS = ("label", "verdict_matches_prose", "error")
 _PRIMARIES = 2
 CUT = "length"
@@ -131,9 +131,9 @@ class ModelReader:
             "values": (table["value"].to_numpy(), np.nan),
             "status": (codes, ABSENT),
             "label": (pc.fill_null(label.indices, -1).to_numpy().astype(np.int16), -1),
-            "answered": (finish.is_valid().to_numpy(zero_copy_only=False), False),
+            "answered": (_answered(table), False),
             "cut": (pc.fill_null(pc.equal(finish, CUT), False).to_numpy(zero_copy_only=False), False),
-            "leaked": (table["mask_leak"].to_numpy(), False),
+            "leaked": (pc.fill_null(table["mask_leak"], False).to_numpy(), False),
             "filtered": ((codes == status_of["refused"]) & silent, False),
             "verdict_votes": (np.bincount(row[told], minlength=n).astype(np.int8), 0),
             "mismatches": (np.bincount(row[wrong], minlength=n).astype(np.int8), 0),
@@ -165,6 +165,13 @@ class ModelReader:
         flat = (concept[both] * self.codes + pairs[0, both]) * self.codes + pairs[1, both]
         counts = np.bincount(flat, minlength=self._n_concepts * self.codes**2)
         return counts.reshape(self._n_concepts, self.codes, self.codes)
+
+
+def _answered(table: pa.Table) -> npt.NDArray[np.bool_]:
+    """Tell which rows have an answer: their outcome says so, or in format 1 that there is a finish reason."""
+    if "outcome" not in table.column_names:
+        return np.asarray(pc.is_valid(table["finish_reason"]).to_numpy(), np.bool_)
+    return np.asarray(pc.not_equal(table["outcome"], "failed").to_numpy(), np.bool_)
 
 
 def _primary_votes(table: pa.Table) -> tuple[IntArray, IntArray, dict[str, pa.Array]]:
