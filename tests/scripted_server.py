@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any, Self
 
-from generator.commands.serve import Server
+from tests.serving import Server
 
 Script = Callable[[dict[str, Any], int], "Reply"]
 

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import SimpleHTTPRequestHandler
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from generator.commands.serve import Server
+
+class Server(ThreadingHTTPServer):
+    """A threaded server to which a client that hangs up is no error: browsers leave a page before its files came."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Report what went wrong in a request, unless the other side is gone."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class QuietFiles(SimpleHTTPRequestHandler):

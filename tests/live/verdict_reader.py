@@ -13,9 +13,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from generator.commands.serve import Server
 from harness.judging.ballot import unfenced
-from tests.serving import serving
+from tests.serving import Server, serving
 
 NAME = "verdict-reader"
 SCORE_LINE = re.compile(r"(?im)^\W*SCORE\W*:\W*(\d{1,3})\b")
