@@ -349,9 +349,9 @@ class TestClients:
         with (
             served(dist) as server,
             socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as client,
+            pytest.raises(ConnectionError),
         ):
-            with pytest.raises(ConnectionError):
-                dribble(client)
+            dribble(client)
 
     @pytest.mark.usefixtures("impatient")
     def test_one_that_does_not_take_its_answer_is_let_go(self, dist):

@@ -142,7 +142,8 @@ class SiteServer(uvicorn.Server):
     def __init__(self, app: ASGIApp, listener: socket.socket) -> None:
         config = uvicorn.Config(
             app, http=ImpatientProtocol, ws="none", lifespan="off", log_config=None, log_level="error",
-            access_log=False, proxy_headers=False, server_header=False, timeout_keep_alive=5, timeout_graceful_shutdown=1,
+            access_log=False, proxy_headers=False, server_header=False, timeout_keep_alive=5,
+            timeout_graceful_shutdown=1,
         )  # fmt: skip
         super().__init__(config)
         self._listener = listener
