@@ -157,8 +157,8 @@ def plain_pages(edition: Edition, model: str) -> Iterator[tuple[str, bytes]]:
             "following": [{"name": concept_title(c), "href": f"../{c}/index.html"} for c in concepts[i + 1 : i + 2]],
         }
         row = {**set_view(found, edition, model), **links}
-        text = env.get_template("set.html").render({**set_context(edition, model), "row": row})
-        yield paths.set_page(edition.run_id, model, concepts[i]), _filled(text, row).encode()
+        text = env.get_template("set.html").render({**set_context(edition, model, row), "row": row})
+        yield paths.set_page(edition.run_id, model, concepts[i]), text.encode()
     if edition.mode == "folded":
         return
     by_set = {s[0]["concept"]: s for s in sets}
@@ -171,16 +171,9 @@ def plain_pages(edition: Edition, model: str) -> Iterator[tuple[str, bytes]]:
             "previous": [_link(own, v) for v in views[max(0, i - 1) : i]],
             "following": [_link(own, v) for v in views[i + 1 : i + 2]],
         }
-        text = env.get_template("receipt.html").render({**row_context(edition, model), "row": row})
+        text = env.get_template("receipt.html").render({**row_context(edition, model, row), "row": row})
         page = paths.set_page(edition.run_id, model, own["concept"]).removesuffix("index.html")
-        yield f"{page}{own['anchor']}.html", _filled(text, row).encode()
-
-
-def _filled(text: str, row: dict[str, Any]) -> str:
-    """Put the row's names where the frame's title and addresses hold markers."""
-    for name in ("concept", "title", "anchor"):
-        text = text.replace(f"\x1frow.{name}\x1f", row[name])
-    return text
+        yield f"{page}{own['anchor']}.html", text.encode()
 
 
 def _link(own: dict[str, Any], other: dict[str, Any]) -> dict[str, str]:

@@ -178,6 +178,25 @@ class TestBulkEqualsPlain:
         edition = edition_of(folder)
         assert written(edition, tmp_path / "out") == dict(plain_pages(edition, MODEL))
 
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "sim\x1frow.prompt\x1f",
+            "\x1f0\x1erow.prompt\x1f0\x1e",
+            "\x1f0\x1e alone",
+            "\x1f1\x1erow.prompt\x1f1\x1e",
+            "".join(f"\x1f{i}\x1erow.prompt>receipt_vote.html\x1f{i}\x1e" for i in range(20)),
+            "\x1fno.column\x1f \x1f0\x1eno.column\x1f0\x1e",
+        ],
+    )
+    def test_a_marker_in_the_text_of_a_page_is_text(self, hostile, tmp_path, text):
+        manifest = hostile.run.manifest
+        own = manifest.model(MODEL).model_copy(update={"endpoint": text, "api_model": text, "params": {text: text}})
+        others = tuple(m for m in manifest.models if m.model != MODEL)
+        run = dataclasses.replace(hostile.run, manifest=manifest.model_copy(update={"models": (own, *others)}))
+        edition = dataclasses.replace(hostile, run=run)
+        assert written(edition, tmp_path) == dict(plain_pages(edition, MODEL))
+
     def test_base_url_reaches_titles_and_addresses(self, hostile, tmp_path):
         edition = dataclasses.replace(hostile, base_url="https://example.org/bias")
         assert written(edition, tmp_path) == dict(plain_pages(edition, MODEL))

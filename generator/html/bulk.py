@@ -25,9 +25,10 @@ from jinja2.runtime import Context
 from markupsafe import Markup
 
 Ints = np.ndarray[Any, np.dtype[np.int32]]
-# A sign that no template, title or address holds; row values never pass through the split.
-MARK = "\x1f"
-# A marker reads SIGN path SIGN, or SIGN path > partial SIGN for a loop.
+# A marker reads SIGN name.column SIGN, or SIGN name.column > partial SIGN for a loop. The sign changes from one render
+# of a template to the next, and what does not change with it is text (see `_pieces`): no text need be free of any sign.
+_SIGN = "bulk_sign"  # what a template's context calls it
+_TRIES = 64
 LOOP = ">"
 _ESCAPES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&#34;"), ("'", "&#39;"))
 
@@ -76,23 +77,23 @@ PageColumn = Text | Html | Nested
 
 
 class Holes:
-    """Stands for a row while a template is compiled: every attribute is a marker of its name."""
+    """Stands for a row while a template is compiled: every attribute and item is a marker of its name."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, sign: str) -> None:
+        self._name, self._sign = name, sign
 
     def __getattr__(self, column: str) -> str:
-        return f"{MARK}{self._name}.{column}{MARK}"
+        return f"{self._sign}{self._name}.{column}{self._sign}"
 
-
-def hole(name: str, column: str) -> str:
-    """Return the marker of one column, for values that Python puts together (a title, a path)."""
-    return f"{MARK}{name}.{column}{MARK}"
+    def __getitem__(self, column: str) -> str:
+        return f"{self._sign}{self._name}.{column}{self._sign}"
 
 
 @pass_context
-def _each_marker(context: Context, template: str, items: str) -> Markup:  # noqa: ARG001
-    return Markup(f"{MARK}{items.strip(MARK)}{LOOP}{template}{MARK}")  # noqa: S704 - a marker, never data
+def _each_marker(context: Context, template: str, items: str) -> Markup:
+    sign = context[_SIGN]
+    path = items.removeprefix(sign).removesuffix(sign)
+    return Markup(f"{sign}{path}{LOOP}{template}{sign}")  # noqa: S704 - a marker, never data
 
 
 @pass_context
@@ -115,20 +116,22 @@ def plain_environment(environment: Environment) -> Environment:
 
 
 def compile_template(
-    environment: Environment, template: str, context: Mapping[str, Any], name: str = "row"
+    environment: Environment, template: str, context: Callable[[Holes], Mapping[str, Any]], name: str = "row"
 ) -> tuple[Part, ...]:
-    """Evaluate a template once and split it into constants, fields and loops.
+    """Evaluate a template and split it into constants, fields and loops.
 
+    `context` returns what the template needs besides the row, given the row: titles and addresses may hold its values.
     `name` is what the template calls the row; inside a partial of `each` it is `item`.
     """
     marking = _with_each(environment, _each_marker)
     return _compile(marking, template, context, name)
 
 
-def _compile(environment: Environment, template: str, context: Mapping[str, Any], name: str) -> tuple[Part, ...]:
-    text = environment.get_template(template).render({**context, name: Holes(name)})
+def _compile(
+    environment: Environment, template: str, context: Callable[[Holes], Mapping[str, Any]], name: str
+) -> tuple[Part, ...]:
     parts: list[Part] = []
-    for index, piece in enumerate(text.split(MARK)):
+    for index, piece in enumerate(_pieces(environment, template, context, name)):
         if index % 2 == 0:
             parts += [piece] if piece else []
             continue
@@ -138,6 +141,28 @@ def _compile(environment: Environment, template: str, context: Mapping[str, Any]
             raise ValueError(f"{template}: {path} is not a column of {name}")
         parts.append(Loop(column, _compile(environment, partial, context, "item")) if partial else Field(column))
     return tuple(parts)
+
+
+def _pieces(
+    environment: Environment, template: str, context: Callable[[Holes], Mapping[str, Any]], name: str
+) -> list[str]:
+    """Render a template with two signs and split each text at its own; text and paths by turns, once both agree.
+
+    Two lists that agree hold neither sign: no piece of the first holds the first, nor any of the second the second.
+    So whatever was split stood at a hole, for everything else is the same in both texts. Where a text of the context
+    holds one of the signs the lists differ, and two other signs are taken.
+    """
+    page = environment.get_template(template)
+
+    def split(number: int) -> list[str]:
+        sign = f"\x1f{number}\x1e"
+        return page.render({**context(Holes("row", sign)), name: Holes(name, sign), _SIGN: sign}).split(sign)
+
+    for pair in range(_TRIES):
+        first, second = split(2 * pair), split(2 * pair + 1)
+        if first == second:
+            return first
+    raise ValueError(f"{template}: renders differ from one to the next")
 
 
 def constants(parts: tuple[Part, ...]) -> str:

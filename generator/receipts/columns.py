@@ -55,9 +55,12 @@ def mapped(array: pa.DictionaryArray, function: Callable[[Any], str]) -> pa.Dict
 
 def by_distinct(table: pa.Table, keys: Sequence[pa.Array], function: Callable[[dict[str, Any]], str]) -> pa.Array:
     """Return `function(row)` as a dictionary column, called once for each distinct combination of `keys`."""
-    texts = [pc.fill_null(pc.cast(key, pa.string()), "\x1e") for key in keys]
-    codes = pc.dictionary_encode(pc.binary_join_element_wise(*texts, "\x1f")).indices.to_numpy()
-    _, first = np.unique(codes, return_index=True)
+    codes, first = np.zeros(table.num_rows, np.int64), np.zeros(min(table.num_rows, 1), np.int64)
+    for key in keys:
+        # By number, not by joined text: no text may pass for two others.
+        plain_key = key.dictionary_decode() if isinstance(key, pa.DictionaryArray) else key
+        own = pc.fill_null(plain_key.dictionary_encode().indices, -1).to_numpy(zero_copy_only=False)
+        _, first, codes = np.unique(codes * (table.num_rows + 1) + own + 1, return_index=True, return_inverse=True)
     made = [function(row) for row in table.take(pa.array(first)).to_pylist()]
     return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(made, pa.string()))
 

@@ -8,6 +8,7 @@ See contract: publication, "Receipt pages".
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ import pyarrow.parquet as pq
 from generator.edition import paths
 from generator.edition.edition import Edition
 from generator.html.assets import assets
-from generator.html.bulk import Part, compile_template, constants, hole, plain, render_columns, write_slices
+from generator.html.bulk import Holes, Part, compile_template, constants, plain, render_columns, write_slices
 from generator.html.frame import environment, frame, number
 from generator.receipts.columns import DICTIONARIES, row_columns
 from generator.receipts.sets import neighbours, row_page_columns, set_columns
@@ -119,9 +120,9 @@ def _context(edition: Edition, model: str, page: str, title: str, *last: tuple[s
     }
 
 
-def row_context(edition: Edition, model: str) -> dict[str, Any]:
-    """Return what a row page's template needs besides `row`; titles and addresses hold markers of the row's columns."""
-    concept, shown, anchor = hole("row", "concept"), hole("row", "title"), hole("row", "anchor")
+def row_context(edition: Edition, model: str, row: Holes | Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a row page's template needs besides `row`; titles and addresses hold values of the row."""
+    concept, shown, anchor = row["concept"], row["title"], row["anchor"]
     page = paths.set_page(edition.run_id, model, concept).removesuffix("index.html") + f"{anchor}.html"
     title = f"{model}, {shown}, {anchor}"
     return _context(
@@ -129,23 +130,24 @@ def row_context(edition: Edition, model: str) -> dict[str, Any]:
     )
 
 
-def set_context(edition: Edition, model: str) -> dict[str, Any]:
+def set_context(edition: Edition, model: str, row: Holes | Mapping[str, Any]) -> dict[str, Any]:
     """Return what a set page's template needs besides `row`."""
-    concept, shown = hole("row", "concept"), hole("row", "title")
+    concept, shown = row["concept"], row["title"]
     return _context(edition, model, paths.set_page(edition.run_id, model, concept), f"{model}, {shown}", (shown, None))
 
 
 def receipt_task(edition: Edition, model: str, out: Path) -> ReceiptTask:
     """Return the task that writes a model's row and set pages below `out`."""
     env = environment()
-    row = compile_template(env, "receipt.html", row_context(edition, model)) if edition.mode == "row" else None
+    for_row, for_set = (functools.partial(context, edition, model) for context in (row_context, set_context))
+    row = compile_template(env, "receipt.html", for_row) if edition.mode == "row" else None
     means, disparities = model_numbers(edition, model)
     return ReceiptTask(
         shard=str(edition.run.shard_path(model)),
         out=str(out / paths.receipts_list(edition.run_id, model).removesuffix("/index.html")),
         bank=edition.run.bank,
         row_parts=row,
-        set_parts=compile_template(env, "set.html", set_context(edition, model)),
+        set_parts=compile_template(env, "set.html", for_set),
         redactions=edition.redactions,
         withheld=frozenset(edition.standing.withheld),
         means=means,
