@@ -100,6 +100,8 @@ class TestReceipt:
             (Answer("", "cut_before_answer", "length"), ("cut_before_answer", None, None), "error"),
             (Answer("", "filtered", filter_word="refusal"), ("filtered", None, "refusal"), "refused"),
             (Answer("", "filtered", "content\n_filter"), ("filtered", None, "content _filter"), "refused"),
+            (Answer("", "filtered", filter_word="P\x1b[2J" * 30), ("filtered", None, ("P [2J" * 30)[:80]), "refused"),
+            (Answer("", "filtered", "\u202e", filter_word="\x00"), ("filtered", None, "filtered"), "refused"),
             (Answer(" ", "unusable", error="empty"), ("failed", "empty", None), "error"),
         ],
     )

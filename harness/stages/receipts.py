@@ -94,7 +94,7 @@ def _filter_word(answer: Answer | None) -> str | None:
     """Return the vendor's word for its filter; of an answer that was kept without one, its finish reason."""
     if answer is None or answer.outcome != "filtered":
         return None
-    return answer.filter_word or filter_word(answer.finish_reason) or "filtered"
+    return filter_word(answer.filter_word or "") or filter_word(answer.finish_reason) or "filtered"
 
 
 def shard_bytes(rows: Sequence[dict[str, Any]]) -> bytes:
