@@ -18,7 +18,8 @@ from pydantic import PrivateAttr, ValidationError
 from generator.machine.toml_files import read_toml
 from generator.runs.redactions import Redactions
 from generator.schema.bank import Frozen, validation_faults
-from generator.schema.errors import InputError
+from generator.schema.errors import InputError, raise_faults
+from generator.schema.plain_text import control_faults
 
 if TYPE_CHECKING:
     from generator.runs.reader import Run
@@ -103,7 +104,8 @@ class Edition:
 def read_site(path: Path = SITE_FILE) -> Site:
     """Read `content/site.toml`; raises InputError with every fault of shape or address."""
     try:
-        site = Site.model_validate(read_toml(path))
+        data = read_toml(path)
+        site = Site.model_validate(data)
         site._folder = path.parent
     except FileNotFoundError:
         raise InputError(f"{path}: not found; it names the site's title, contact and data licence") from None
@@ -120,8 +122,7 @@ def read_site(path: Path = SITE_FILE) -> Site:
         for key, url in addresses.items()
         if url and _scheme(url) not in ("https", "http", "mailto")
     ]
-    if faults:
-        raise InputError(*faults)
+    raise_faults([*faults, *control_faults(data, str(path))])
     return site
 
 

@@ -29,6 +29,7 @@ from generator.machine.toml_files import read_toml
 from generator.schema.bank import Frozen, validation_faults
 from generator.schema.canonical import sha256_hex
 from generator.schema.errors import InputError, raise_faults
+from generator.schema.plain_text import control_faults
 
 REDACTIONS_FILE = Path("content/redactions.toml")
 _RECEIPT_ID = re.compile(r"[0-9a-f]{16}")
@@ -132,7 +133,8 @@ class Redactions:
 def read_redactions(path: Path = REDACTIONS_FILE) -> Redactions:
     """Read the redactions; no file means none. Raises InputError with every fault of shape, id or date."""
     try:
-        items = _RedactionFile.model_validate(read_toml(path)).redaction
+        data = read_toml(path)
+        items = _RedactionFile.model_validate(data).redaction
     except FileNotFoundError:
         return Redactions()
     except ValidationError as error:
@@ -145,7 +147,7 @@ def read_redactions(path: Path = REDACTIONS_FILE) -> Redactions:
     ]
     faults += [f"{path}: receipt {text} is redacted twice" for text in sorted(set(ids)) if ids.count(text) > 1]
     faults += [f"{path}: date {i.date!r} of {i.receipt_id}: use YYYY-MM-DD" for i in items if not _is_date(i.date)]
-    raise_faults(faults)
+    raise_faults([*faults, *control_faults(data, str(path))])
     return Redactions(items)
 
 

@@ -17,8 +17,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from generator.schema.canonical import canonical_json, hash_json, sha256_hex
-from generator.schema.errors import InputError
+from generator.schema.errors import InputError, raise_faults
 from generator.schema.json_files import read_json
+from generator.schema.plain_text import control_faults
 
 FRAMINGS = ("direct", "professional")
 DEMOGRAPHIC = (
@@ -38,6 +39,8 @@ REFUSAL = "REFUSAL"
 BINS = ("0-19", "20-39", "40-59", "60-79", "80-100")  # of a score: [0,20), [20,40), [40,60), [60,80), [80,100]
 PERSON = "[PERSON]"
 SLOT = "{group_np}"
+# Keys of a bank whose texts may have line breaks; every other text of it stands in one line.
+PROSE = frozenset(("framings", "direct", "professional", "instruction", "instructions", "judge_prompt"))
 
 
 class Frozen(BaseModel):
@@ -306,7 +309,8 @@ def load_bank(data: Any, where: str) -> Bank:
         where: the file's name, with which every fault begins.
 
     Raises:
-        InputError: a key is missing, unknown or of another type, or a rubric does not hash to its own `sha256`. Whether
+        InputError: a key is missing, unknown or of another type, a rubric does not hash to its own `sha256`,
+            or a text holds a control character. Whether
             the whole bank is the pinned one is for the reader of the run to check.
     """
     try:
@@ -318,8 +322,7 @@ def load_bank(data: Any, where: str) -> Bank:
         for r in bank.rubrics
         if r.sha256 != r.content_sha256()
     ]
-    if faults:
-        raise InputError(*faults)
+    raise_faults([*faults, *control_faults(data, where, PROSE)])
     return bank
 
 

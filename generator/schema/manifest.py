@@ -10,10 +10,11 @@ from pydantic import Field, ValidationError
 
 from generator.schema.bank import Frozen, validation_faults
 from generator.schema.columns import FORMATS, LATEST_FORMAT
-from generator.schema.errors import InputError
+from generator.schema.errors import InputError, raise_faults
 from generator.schema.json_files import read_json
 from generator.schema.names import model_fault, run_id_fault, successor_fault
 from generator.schema.panel import Judges, Panel
+from generator.schema.plain_text import control_faults
 
 
 class Seeds(Frozen):
@@ -186,7 +187,7 @@ def _model_faults(manifest: Manifest) -> list[str | None]:
 
 
 def load_manifest(data: Any, where: str) -> Manifest:
-    """Validate a parsed manifest; raises InputError with every fault of format, shape, name or date."""
+    """Validate a parsed manifest; raises InputError with every fault of format, shape, name, text or date."""
     if faults := _format_faults(data):
         raise InputError(*(f"{where}: {fault}" for fault in faults))
     try:
@@ -200,9 +201,7 @@ def load_manifest(data: Any, where: str) -> Manifest:
     if manifest.supersedes is not None:
         itself = manifest.supersedes == manifest.run_id
         found += ["supersedes: names the run itself" if itself else run_id_fault(manifest.supersedes)]
-    faults = [f"{where}: {fault}" for fault in found if fault]
-    if faults:
-        raise InputError(*faults)
+    raise_faults([*(f"{where}: {fault}" for fault in found if fault), *control_faults(data, where, {"params"})])
     return manifest
 
 

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import Field, ValidationError
 
 from generator.schema.bank import (
+    PROSE,
     Attribute,
     Bank,
     BankRules,
@@ -31,6 +32,7 @@ from generator.schema.bounded_files import TOML, read_text
 from generator.schema.canonical import hash_json
 from generator.schema.errors import InputError, raise_faults
 from generator.schema.places import own_folder
+from generator.schema.plain_text import control_faults
 from harness.bank.faults import Sourced, bank_faults
 
 T = TypeVar("T", bound=Frozen)
@@ -114,7 +116,7 @@ class _Reader:
         """Parse one file of the folder; None after a fault."""
         path = self.folder / name
         try:
-            return tomllib.loads(read_text(path, TOML))
+            data = tomllib.loads(read_text(path, TOML))
         except FileNotFoundError:
             self.faults.append(
                 f"{path}: not found; run from the root of the checkout (a bank's files: content/bank/README.md)"
@@ -123,6 +125,9 @@ class _Reader:
             self.faults += error.faults
         except (ValueError, RecursionError) as error:  # a number of thousands of digits, or nesting without end
             self.faults.append(f"{path}: not TOML: {error}")
+        else:
+            self.faults += control_faults(data, str(path), PROSE)
+            return data
         return None
 
     def entry(self, shape: type[T], data: Any, where: str) -> T | None:

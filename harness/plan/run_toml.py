@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from generator.schema.bank import Bank, validation_faults
 from generator.schema.bounded_files import TOML, read_text
 from generator.schema.errors import InputError, raise_faults
+from generator.schema.plain_text import control_faults
 from harness.plan.checks import plan_faults
 from harness.plan.records import RunPlan
 
@@ -41,7 +42,8 @@ def load_plan(data: Any, *, run_id: str, where: str) -> RunPlan:
         plan = RunPlan.model_validate({**data, "run_id": run_id})
     except ValidationError as error:
         raise InputError(*_shape_faults(error, where)) from None
-    raise_faults([f"{where}: {fault}" for fault in plan_faults(plan)])
+    faults = [f"{where}: {fault}" for fault in plan_faults(plan)]
+    raise_faults([*faults, *control_faults(data, where, {"params", "provider"})])
     return plan
 
 
