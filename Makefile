@@ -86,6 +86,7 @@ system: ## Programs outside Python that the tests drive: Chromium, R, Java
 	@missing=""; \
 	command -v chromium >/dev/null || missing="$$missing chromium"; \
 	command -v Rscript >/dev/null || missing="$$missing r-base-core"; \
+	command -v openssl >/dev/null || missing="$$missing openssl"; \
 	command -v java >/dev/null || missing="$$missing default-jre-headless"; \
 	fc-list 2>/dev/null | grep -q . || missing="$$missing fonts-dejavu-core fontconfig"; \
 	if [ -z "$$missing" ]; then exit 0; fi; \

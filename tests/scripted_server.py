@@ -60,6 +60,7 @@ class ScriptedServer:
         )
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
+        self.paths: list[str] = []
         self.most_at_once = 0
         self._at_once = 0
         self._lock = threading.Lock()
@@ -100,6 +101,7 @@ class ScriptedServer:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 request = json.loads(body)
+                server.paths.append(self.path)
                 number = server._enter(request, {k.lower(): v for k, v in self.headers.items()})
                 try:
                     reply = server.script(request, number)

@@ -58,7 +58,8 @@ class TestSubjects:
         # Prices: 1 dollar a million prompt tokens, 10 a million answer tokens; max_tokens is 100.
         assert (found.calls, found.prompt_tokens, found.completion_tokens) == (ROWS, size / 4, ROWS * 50)
         assert found.expected == pytest.approx(size / 4 * 1e6 + ROWS * 50 * 1e7)
-        assert found.most == (size + 64 * ROWS) * 10**6 + ROWS * 100 * 10**7
+        # Two connections that break, then three answers that cannot be used: five tries may be paid.
+        assert found.most == 5 * ((size + 64 * ROWS) * 10**6 + ROWS * 100 * 10**7)
 
     def test_cached_answers_are_left_out(self, plan: RunPlan, bank: Bank, cache: Cache) -> None:
         answer_all(plan, bank, cache, "alpha/one")

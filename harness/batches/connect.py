@@ -15,7 +15,8 @@ from harness.batches.journal import JOURNAL, Journal
 from harness.batches.lane import VendorLane
 from harness.batches.openai import OpenAIBatches
 from harness.calls.call import Answer, CallError, Request
-from harness.calls.client import addressee, keys_of, open_client, request_headers, wire
+from harness.calls.client import addressee, keys_of, request_headers, wire
+from harness.calls.connection import check_connection, open_client
 from harness.calls.replies import answer_of
 from harness.plan.records import Callee, EndpointPlan
 
@@ -29,6 +30,7 @@ def batch_lane(
 ) -> VendorLane:  # fmt: skip
     """Return the lane of an endpoint with `mode = "batch"`; raises InputError when its key is missing."""
     known, secrets = {callee.model: callee for callee in callees}, keys_of([limits], environment)
+    check_connection(name, limits)
     client = open_client(limits, _headers(name, limits, environment))
     # A line holds a reply as a single call would bring it, and its envelope.
     http = BatchClient(limits.base_url, client, largest_reply=_LARGEST_REPLY, largest_line=limits.max_bytes + 10_000)

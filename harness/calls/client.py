@@ -6,29 +6,25 @@ What a reply means stands in `harness.calls.replies`; waiting and asking again i
 from __future__ import annotations
 
 import asyncio
-import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import cache
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx2
 
-from generator.schema.errors import InputError
 from harness.calls.call import Answer, CallError, EndpointError, Message, Request
+from harness.calls.connection import check_connection, connection_fault, headers_from, open_client, secret
 from harness.calls.hints import asked_wait
 from harness.calls.replies import Addressee, answer_of
 from harness.calls.reply_forms import Form, ReplyForms, response_format, role_hint
 from harness.calls.secret_text import Secrets
-from harness.calls.unpack import ACCEPTED, PackingError, TooLargeError, read_bounded
+from harness.calls.unpack import PackingError, TooLargeError, read_bounded
 from harness.plan.records import Callee, EndpointPlan
 
 # A request that has to be asked again for a usable answer is sent with another seed, or a seeded model says the same.
 SEED_STEP = 1_000_003
 _SEEDS = 2**31
-_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 class HttpEndpoint:
@@ -42,6 +38,7 @@ class HttpEndpoint:
         self._name, self._limits, self._clock = name, limits, clock
         self._callees = {callee.model: callee for callee in callees}
         self._headers = request_headers(name, limits, environment)
+        check_connection(name, limits)
         self._secrets = keys_of([limits], environment) | (secrets or Secrets())
         self._forms = ReplyForms(limits.response_format)
         self._url = limits.base_url.rstrip("/") + "/chat/completions"
@@ -67,13 +64,8 @@ class HttpEndpoint:
         try:
             async with asyncio.timeout(self._limits.connect_timeout + self._limits.read_timeout):
                 response, body = await self._post(wire(request, callee, self._limits, form))
-        except httpx2.ConnectError as error:
-            raise CallError("transport", f"no connection: {_words(error)}", retryable=True, unreachable=True) from None
-        except httpx2.ConnectTimeout:
-            raise CallError("transport", "no connection in time", retryable=True, unreachable=True) from None
         except (httpx2.RequestError, TimeoutError, PackingError) as error:
-            reason = f"the connection broke: {_words(error)}"
-            raise CallError("transport", reason, retryable=True, billed="unknown") from None
+            raise connection_fault(error, self._url) from None
         wait = asked_wait(response.status_code, response.headers, body, self._clock())
         return answer_of(response.status_code, body, asked, wait)
 
@@ -107,43 +99,23 @@ class HttpEndpoint:
             await self._idle.pop().aclose()
 
 
-def open_client(limits: EndpointPlan, headers: Mapping[str, str]) -> httpx2.AsyncClient:
-    """Return a client of one connection with an endpoint's bounds; proxies are for other machines, never this one."""
-    return httpx2.AsyncClient(
-        headers={"Accept-Encoding": ACCEPTED, **headers},
-        timeout=httpx2.Timeout(limits.read_timeout, connect=limits.connect_timeout, pool=None),
-        limits=httpx2.Limits(max_connections=1),
-        trust_env=urlsplit(limits.base_url).hostname not in _LOOPBACK,
-        verify=_certificates(),
-    )
-
-
-@cache
-def _certificates() -> ssl.SSLContext:
-    """Read the certificates that are trusted, once: it takes longer than many a call."""
-    return httpx2.create_ssl_context()
-
-
 def request_headers(name: str, limits: EndpointPlan, environment: Mapping[str, str]) -> dict[str, str]:
     """Return the headers of every call to an endpoint; raises InputError when its key is missing or cannot be sent."""
-    return {**limits.headers, **_authorization(name, limits, environment)}
+    return {
+        **limits.headers,
+        **headers_from(name, limits, environment),
+        **_authorization(name, limits, environment),
+    }
 
 
 def _authorization(name: str, limits: EndpointPlan, environment: Mapping[str, str]) -> dict[str, str]:
-    if limits.key_env is None:
-        return {}
-    key = environment.get(limits.key_env, "").strip()
-    if not key:
-        raise InputError(f"endpoint {name}: the environment variable {limits.key_env} is not set; export the key there")
-    if not key.isascii() or not key.isprintable():
-        raise InputError(f"endpoint {name}: the key in {limits.key_env} holds a character that no header can carry")
-    return {"Authorization": f"Bearer {key}"}
+    return {} if limits.key_env is None else {"Authorization": f"Bearer {secret(name, limits.key_env, environment)}"}
 
 
 def keys_of(endpoints: Iterable[EndpointPlan], environment: Mapping[str, str]) -> Secrets:
     """Return the keys of some endpoints, to be taken out of whatever a reply says."""
-    names = (limits.key_env for limits in endpoints if limits.key_env is not None)
-    return Secrets(environment.get(name, "").strip() for name in names)
+    names = [name for limits in endpoints for name in (limits.key_env, *limits.header_env.values())]
+    return Secrets(environment.get(name, "").strip() for name in names if name is not None)
 
 
 def addressee(name: str, request: Request, callee: Callee, limits: EndpointPlan, secrets: Secrets) -> Addressee:
@@ -181,7 +153,3 @@ def _sent(messages: Sequence[Message], limits: EndpointPlan) -> Sequence[Message
     if limits.system_role != "merge" or not any(message.role == "system" for message in messages):
         return messages
     return (Message("user", "\n\n".join(message.content for message in messages)),)
-
-
-def _words(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

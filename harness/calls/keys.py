@@ -26,11 +26,13 @@ def _string(text: str) -> str:
 class ResponseKeys:
     """Keys of a subject's answers: `{model, prompt_sha256, params, repeat}`.
 
-    `params` are the full effective parameters (`RunPlan.effective_params`).
+    Answers that were asked anew have a `fresh` token besides. `params` are the full effective parameters
+    (`RunPlan.effective_params`).
     """
 
-    def __init__(self, model: str, params: Mapping[str, Any]) -> None:
-        self._start = f'{{"model":{_string(model)},"params":{_json(dict(params))},"prompt_sha256":"'
+    def __init__(self, model: str, params: Mapping[str, Any], fresh: str | None = None) -> None:
+        token = "" if fresh is None else f'"fresh":{_string(fresh)},'
+        self._start = f'{{{token}"model":{_string(model)},"params":{_json(dict(params))},"prompt_sha256":"'
 
     def key(self, prompt_sha256: str, repeat: int) -> str:
         """Return the key of one answer, 64 hex digits."""

@@ -16,8 +16,9 @@ from harness.bank.reader import read_bank_folder
 from harness.engine.outcome import Outcome
 from harness.eval.questions import Prompt, bank_prompts, chosen, response_calls
 from harness.money.budget import RUN_ACCOUNT, caps_of, dollars, picodollars
+from harness.money.fresh import FreshTokens
 from harness.plan.run_toml import run_folder
-from harness.stages.session import Session, open_session
+from harness.stages.session import Session, asking_anew, open_session, unsent_lines
 from harness.terminal.endings import endings
 from harness.terminal.options import bank_option, cache_option, forecast_option, runs_option, summary_option
 from harness.terminal.progress import stage_progress
@@ -44,6 +45,7 @@ from harness.terminal.report import (
 @click.option("--model", "models", multiple=True, help="Only this model; may be given several times.")
 @click.option("--concept", "concepts", multiple=True, help="Only this concept; may be given several times.")
 @forecast_option
+@click.option("--fresh", is_flag=True, help="Ask anew what the cache holds; a stopped one goes on where it was.")
 @click.option(
     "--settle-lost",
     type=click.FloatRange(min=0),
@@ -53,7 +55,7 @@ from harness.terminal.report import (
 @summary_option
 def command(
     run: str, runs_dir: Path, bank_path: Path, cache: Path | None, models: tuple[str, ...], concepts: tuple[str, ...],
-    dry_run: bool, settle_lost: float | None, as_json: bool,
+    dry_run: bool, fresh: bool, settle_lost: float | None, as_json: bool,
 ) -> int:  # fmt: skip
     """Ask every model of RUN (an id in --runs-dir, or a folder) every prompt of the bank, each repeat.
 
@@ -63,7 +65,7 @@ def command(
     folder, bank = run_folder(run, runs_dir), read_bank_folder(bank_path)
     answers = chosen_cache(folder, cache)
     if dry_run:
-        show_forecast(folder, bank, answers, models=models, concepts=concepts, as_json=as_json)
+        show_forecast(folder, bank, answers, models=models, concepts=concepts, fresh=fresh, as_json=as_json)
         return 0
     now = int(time.time())
     try:
@@ -73,7 +75,7 @@ def command(
             # Only now: a slip in a name must book nothing.
             if settle_lost is not None:
                 click.echo(settled_line(session, settle_lost), err=True)
-            outcome = evaluate(session, names, prompts)
+            outcome = ask(session, names, prompts, fresh=fresh, whole=not concepts, now=now)
             summary = summary_of(session, outcome)
     except KeyboardInterrupt:  # while rows are planned or looked up; during the calls the engine stops itself
         click.echo(f"interrupted: no answer is lost; `aibiasbench eval {run}` goes on from here", err=True)
@@ -82,6 +84,23 @@ def command(
     ends = [ending.line(again, "answers") for ending in endings([outcome])]
     click.echo(json.dumps(summary, indent=2) if as_json else "\n".join(summary_lines(summary, run, ends)))
     return exit_code(outcome, again)
+
+
+def ask(
+    session: Session, models: Sequence[str], prompts: list[Prompt], *, fresh: bool, whole: bool, now: int
+) -> Outcome:
+    """Ask models, under new tokens with `fresh`; says first what is not sent. `whole`: these are all prompts."""
+    begun: list[str] = []
+    if fresh:
+        session, begun = asking_anew(session, models, f"{session.plan.run_id}/{now}")
+    notes = [f"note: {model} goes on with the fresh answers that were begun before" for model in begun]
+    for line in (*notes, *unsent_lines(session.plan)):
+        click.echo(line, err=True)
+    outcome = evaluate(session, models, prompts)
+    if whole:
+        ended = set(models) - {call.request.model for call in outcome.left}
+        FreshTokens(session.ledger).end(sorted(ended))
+    return outcome
 
 
 def settled_line(session: Session, billed: float) -> str:

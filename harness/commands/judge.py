@@ -16,7 +16,7 @@ from harness.bank.reader import read_bank_folder
 from harness.money.budget import RUN_ACCOUNT, caps_of, dollars
 from harness.plan.run_toml import run_folder
 from harness.stages.judging import Judging, judge_session
-from harness.stages.session import Session, open_session
+from harness.stages.session import Session, open_session, unsent_lines
 from harness.terminal.endings import endings
 from harness.terminal.options import bank_option, cache_option, forecast_option, runs_option, summary_option
 from harness.terminal.progress import stage_progress
@@ -59,6 +59,8 @@ def command(
     try:
         with open_session(folder, stage="judge", bank=bank, cache=answers, now=now, environment=os.environ) as session:
             cap = caps_of(session.plan)[RUN_ACCOUNT]
+            for line in unsent_lines(session.plan):
+                click.echo(line, err=True)
             result = judge_session(
                 session,
                 partial=partial,

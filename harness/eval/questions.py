@@ -61,7 +61,7 @@ def bank_prompts(bank: Bank, concepts: Collection[str] = ()) -> list[Prompt]:
 
 def planned_rows(plan: RunPlan, model: str, prompts: list[Prompt]) -> Iterator[PlannedRow]:
     """Yield a model's planned rows in the order of its shard: attribute, concept, framing, group, repeat."""
-    keys = ResponseKeys(model, plan.effective_params(plan.subject[model]))
+    keys = ResponseKeys(model, plan.effective_params(plan.subject[model]), plan.fresh.get(model))
     for prompt in prompts:
         for repeat in range(plan.repeats):
             yield PlannedRow(model, prompt, repeat, keys.key(prompt.sha256, repeat))

@@ -11,6 +11,7 @@ cache that an earlier run paid for: part of what this run's answers cost, never 
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,6 +124,11 @@ class Ledger(Database):
             self._db.execute("CREATE TABLE IF NOT EXISTS cache_file (path TEXT NOT NULL) STRICT")
             self._db.execute("DELETE FROM cache_file")
             self._db.execute("INSERT INTO cache_file VALUES (?)", (path,))
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The open file, for what else a run remembers."""
+        return self._db
 
     @property
     def owner(self) -> str:

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from generator.schema.errors import InputError
 from generator.schema.names import SHA256, model_fault, run_id_fault, simulated, successor_fault, vendor_of
-from harness.plan.records import SIMULATED, Callee, EndpointPlan, RunPlan
+from harness.plan.records import SIMULATED, Callee, EndpointPlan, RunPlan, Subject
 
 RESERVED_PARAMS = ("messages", "model", "n", "provider", "response_format", "stream", "tools", "tool_choice")
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -138,9 +138,13 @@ def _endpoint_faults(name: str, endpoint: EndpointPlan) -> Iterator[str]:
     if url.scheme not in ("http", "https") or not url.hostname or not port_is_fine or not plain:
         yield f"{place}.base_url: {endpoint.base_url!r} is no http or https address, such as https://host/v1"
     if url.username or url.password or url.query or url.fragment:
-        yield f"{place}.base_url: leave out user, password, ? and #: it is published; a key belongs into key_env"
+        yield (
+            f"{place}.base_url: leave out user, password, ? and #: it is published; a key belongs into key_env,"
+            " what follows ? into query"
+        )
     if endpoint.key_env is not None and _ENV_NAME.fullmatch(endpoint.key_env) is None:
         yield f"{place}.key_env: give the name of an environment variable, never the key itself"
+    yield from _reach_faults(place, endpoint)
     if "max_tokens" not in endpoint.params:
         yield f"{place}.params: 'max_tokens' is missing; no spend cap holds at an endpoint that cannot be told it"
     for param in sorted(set(endpoint.params) & set(RESERVED_PARAMS)):
@@ -165,8 +169,36 @@ def _batch_faults(place: str, endpoint: EndpointPlan) -> Iterator[str]:
         yield f"{place}.params: 'seed' is unknown to this batch endpoint; leave it out"
 
 
+def _reach_faults(place: str, endpoint: EndpointPlan) -> Iterator[str]:
+    for header, variable in endpoint.header_env.items():
+        # A key may well go by the name that a vendor gives it, but never beside another one.
+        taken = _RESERVED_HEADERS if endpoint.key_env else _RESERVED_HEADERS - {"authorization"}
+        if header.lower() in taken or header.lower() in {name.lower() for name in endpoint.headers}:
+            yield f"{place}.header_env: {header!r} is set already; leave it out here or there"
+        elif _HEADER.fullmatch(header) is None:
+            yield f"{place}.header_env: {header!r} is no name of a header; use letters, digits and -"
+        if _ENV_NAME.fullmatch(variable) is None:
+            yield f"{place}.header_env.{header}: give the name of an environment variable, never the value itself"
+    for name, value in endpoint.query.items():
+        if not name or not (name + value).isascii() or not (name + value).isprintable():
+            yield f"{place}.query: {name!r}: {value!r} cannot be sent; use printable ASCII"
+
+
+def _drop_faults(plan: RunPlan, place: str, callee: Callee) -> Iterator[str]:
+    defaults = plan.params if isinstance(callee, Subject) else plan.judges.params
+    for name in callee.drop:
+        if name == "max_tokens":
+            yield f"{place}.drop: 'max_tokens' has to be sent: without it no spend cap would hold"
+        elif name in callee.params:
+            yield f"{place}.drop: {name!r} stands in its params, too; leave it out of one of them"
+        elif name not in defaults:
+            known = ", ".join(sorted(defaults)) or "none"
+            yield f"{place}.drop: {name!r} is no default of this run, which has: {known}"
+
+
 def _callee_faults(plan: RunPlan, place: str, callee: Callee) -> Iterator[str]:
     yield from _param_faults(f"{place}.params", callee.params)
+    yield from _drop_faults(plan, place, callee)
     if callee.provider is not None and not _is_json(callee.provider):
         yield f"{place}.provider: {callee.provider!r} has no JSON form"
     if not callee.api_model.strip():

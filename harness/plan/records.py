@@ -96,6 +96,9 @@ class EndpointPlan(Frozen):
     response_format: Literal["json_schema", "json_object", "none"] = "json_schema"
     system_role: Literal["system", "merge"] = "system"
     headers: dict[str, str] = Field(default_factory=dict)
+    header_env: dict[str, str] = Field(default_factory=dict)
+    query: dict[str, str] = Field(default_factory=dict)
+    ca_file: str | None = None
     mode: Literal["single", "batch"] = "single"
     batch: BatchPlan = BatchPlan()
 
@@ -112,6 +115,7 @@ class Callee(Frozen):
     api_model: str
     prices: Prices
     params: dict[str, Any] = Field(default_factory=dict)
+    drop: tuple[str, ...] = Field(default=(), strict=False)
     provider: dict[str, Any] | None = None
     served_as: tuple[str, ...] = Field(default=(), strict=False)
 
@@ -148,9 +152,14 @@ class Caps(Frozen):
 
 
 class RunPlan(Frozen):
-    """A run as its `run.toml` declares it. `run_id` is the name of its folder."""
+    """A run as its `run.toml` declares it.
+
+    `run_id` is the name of its folder; `fresh` are the tokens of models that are asked anew, from its ledger. Neither
+    stands in run.toml.
+    """
 
     run_id: str
+    fresh: dict[str, str] = Field(default_factory=dict)
     kind: Literal["live", "simulated"]
     date: Day
     repeats: int = Field(default=3, ge=1, le=32767)
@@ -190,7 +199,7 @@ class RunPlan(Frozen):
     def sent_params(self, callee: Callee) -> dict[str, Any]:
         """Return the parameters to send: the defaults overlaid by its own, those that its endpoint knows."""
         defaults = self.params if isinstance(callee, Subject) else self.judges.params
-        merged = {**defaults, **callee.params}
+        merged = {k: v for k, v in {**defaults, **callee.params}.items() if k not in callee.drop}
         if callee.endpoint == SIMULATED:
             return merged
         known = self.endpoints[callee.endpoint].params
@@ -199,6 +208,11 @@ class RunPlan(Frozen):
     def published_params(self, callee: Callee) -> dict[str, Any]:
         """Return the effective parameters without the address of the endpoint, which may be a private one."""
         return {name: value for name, value in self.effective_params(callee).items() if name != "base_url"}
+
+    def unsent_params(self, callee: Callee) -> list[str]:
+        """Return the defaults that are meant for a model and not sent, because its endpoint does not list them."""
+        defaults = self.params if isinstance(callee, Subject) else self.judges.params
+        return sorted(set(defaults) - set(self.sent_params(callee)) - set(callee.drop))
 
     def effective_params(self, callee: Callee) -> dict[str, Any]:
         """Return what decides an answer: sent parameters, provider, api_model, and base URL or simulator and seed.

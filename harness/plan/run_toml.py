@@ -21,6 +21,7 @@ from harness.plan.records import RunPlan
 
 RUN_TOML = "run.toml"
 RUNS = Path("content/runs")
+OUTSIDE = {"run_id", "fresh"}  # fields of a plan that its run.toml does not hold
 
 
 def check_pin(plan: RunPlan, bank: Bank, where: str) -> None:
@@ -39,7 +40,7 @@ def check_pin(plan: RunPlan, bank: Bank, where: str) -> None:
 def load_plan(data: Any, *, run_id: str, where: str) -> RunPlan:
     """Validate a parsed run.toml; raises InputError with every fault."""
     try:
-        plan = RunPlan.model_validate({**data, "run_id": run_id})
+        plan = RunPlan.model_validate({**data, "run_id": run_id, "fresh": {}})
     except ValidationError as error:
         raise InputError(*_shape_faults(error, where)) from None
     faults = [f"{where}: {fault}" for fault in plan_faults(plan)]
@@ -58,6 +59,8 @@ def read_plan(folder: Path) -> RunPlan:
         raise InputError(f"{path}: not TOML: {error}") from None
     if "run_id" in data:
         raise InputError(f"{path}: run_id: leave it out; the folder's name is the run id")
+    if "fresh" in data:
+        raise InputError(f"{path}: fresh: leave it out; `aibiasbench eval RUN --fresh` asks anew")
     try:
         return load_plan(data, run_id=folder.resolve().name, where=str(path))
     except RecursionError:
@@ -106,7 +109,7 @@ def _keys_at(parents: list[int | str]) -> list[str]:
     for part in parents:
         if isinstance(part, str) and part in record.model_fields:
             record = _record_in(record.model_fields[part].annotation) or record
-    return sorted(set(record.model_fields) - {"run_id"})
+    return sorted(set(record.model_fields) - OUTSIDE)
 
 
 def _record_in(annotation: Any) -> type[BaseModel] | None:

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 
 from generator.schema.bank import Bank
 from harness.cache.answers import Cache
-from harness.calls.call import Answer, Call
+from harness.calls.call import TRIES, Answer, Call
 from harness.engine.outcome import Outcome
 from harness.eval.questions import PlannedRow, Prompt, planned_rows, response_calls
-from harness.judging.panel import Bench, Case
+from harness.judging.panel import Bench, Case, Seat
 from harness.masking.mask import mask_prompt
 from harness.money.budget import dollars, worst_case
-from harness.plan.records import PICO, Callee, RunPlan
+from harness.plan.records import PICO, SIMULATED, Callee, RunPlan
 
 BYTES_PER_TOKEN = 4
 JUDGE_TOKENS = 60
@@ -41,10 +41,12 @@ class Forecast:
     expected: float = 0.0  # picodollars
     most: int = 0
 
-    def add(self, call: Call, callee: Callee, *, share: float = 1.0, most: int | None = None, times: int = 1) -> None:
-        """Add `times` such calls, each made with probability `share`.
+    def add(
+        self, call: Call, callee: Callee, *, tries: int, share: float = 1.0, most: int | None = None, times: int = 1
+    ) -> None:
+        """Add `times` such calls, each made with probability `share` and tried at most `tries` times.
 
-        `most` is the worst case of one where it differs from the call's own, in picodollars.
+        `most` is the worst case of one try where it differs from the call's own, in picodollars.
         """
         limit = int(call.request.params["max_tokens"])
         size = sum(len(m.content.encode()) for m in call.request.messages)
@@ -57,7 +59,7 @@ class Forecast:
         self.prompt_tokens += times * share * prompt
         self.completion_tokens += times * share * completion
         self.expected += times * share * (cost + price.request * PICO)
-        self.most += times * (worst_case(call.request, price) if most is None else most)
+        self.most += times * tries * (worst_case(call.request, price) if most is None else most)
 
     def as_json(self) -> dict[str, str | int | float]:
         """Return the forecast as a JSON object, in whole calls and tokens and US dollars."""
@@ -104,7 +106,17 @@ class Forecaster:
             if call.key in there:
                 entry.cached += 1
             else:
-                entry.add(call, callee)
+                entry.add(call, callee, tries=self._tries(callee))
+
+    def _tries(self, callee: Callee) -> int:
+        """Return how often a call may be paid for: broken connections up to the last attempt, then unusable answers."""
+        if callee.endpoint == SIMULATED:
+            return TRIES
+        return self.plan.endpoints[callee.endpoint].max_attempts - 1 + TRIES
+
+    def _vote(self, case: Case, seat: Seat, *, share: float = 1.0) -> None:
+        judge = self.plan.judge[seat.judge]
+        self.judges[seat.judge].add(self._bench.call(case, seat), judge, tries=self._tries(judge), share=share)
 
     def _panel(self, model: str, rows: Sequence[PlannedRow], there: dict[str, Answer]) -> None:
         """Add the votes on rows: those that are known to be missing, and those on answers still to come."""
@@ -126,7 +138,7 @@ class Forecaster:
             missing = [seat for seat in seats[case.row.key] if seat.key not in found]
             for seat in seats[case.row.key]:
                 if seat in missing:
-                    self.judges[seat.judge].add(self._bench.call(case, seat), self.plan.judge[seat.judge])
+                    self._vote(case, seat)
                 else:
                     self.judges[seat.judge].cached += 1
             if missing:
@@ -141,7 +153,7 @@ class Forecaster:
         if self.cache.lookup([seat.key]):
             self.judges[seat.judge].cached += 1
         else:
-            self.judges[seat.judge].add(self._bench.call(case, seat), self.plan.judge[seat.judge], share=share)
+            self._vote(case, seat, share=share)
 
     def _stand_in(self, row: PlannedRow, text: str) -> Case:
         """Return the case of an answer that is only guessed at: it names nobody, so nothing is looked for to mask."""
@@ -159,4 +171,4 @@ class Forecaster:
             callee = self.plan.judge[seat.judge]
             most = worst_case(self._bench.call(cases[1], seat).request, callee.prices)
             call = self._bench.call(cases[0], seat)
-            self.judges[seat.judge].add(call, callee, share=share, most=most, times=times)
+            self.judges[seat.judge].add(call, callee, tries=self._tries(callee), share=share, most=most, times=times)

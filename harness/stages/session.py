@@ -6,10 +6,11 @@ with open_session(folder, stage="judge", bank=bank, cache=path, now=now) as sess
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from generator.schema.bank import Bank
@@ -23,6 +24,7 @@ from harness.engine.desk import OwnLane
 from harness.engine.lock import stage_lock
 from harness.engine.runner import Engine
 from harness.money.budget import Ledger, caps_of
+from harness.money.fresh import FreshTokens
 from harness.plan.records import SIMULATED, RunPlan
 from harness.plan.run_toml import RUN_TOML, check_pin, read_plan
 
@@ -59,6 +61,15 @@ def connect(plan: RunPlan, bank: Bank, environment: Mapping[str, str]) -> dict[s
     return found
 
 
+def with_paths_from(plan: RunPlan, folder: Path) -> RunPlan:
+    """Return a plan whose CA files are found from the run's folder."""
+    found = {
+        name: limits if limits.ca_file is None else limits.model_copy(update={"ca_file": str(folder / limits.ca_file)})
+        for name, limits in plan.endpoints.items()
+    }
+    return plan.model_copy(update={"endpoints": found})
+
+
 @contextmanager
 def open_session(
     folder: Path, *, stage: str, bank: Bank, cache: Path, now: int, environment: Mapping[str, str]
@@ -69,6 +80,7 @@ def open_session(
     """
     plan = read_plan(folder)
     check_pin(plan, bank, str(folder / RUN_TOML))
+    plan = with_paths_from(plan, folder)
     endpoints = connect(plan, bank, environment)
     local = frozenset(c.model for c in (*plan.models, *plan.judges.all) if c.endpoint == SIMULATED)
     with (
@@ -81,5 +93,24 @@ def open_session(
         lost = ledger.recover(answers, local, elsewhere)
         if faults := ledger.faults():
             raise CheckError(*faults)
+        plan = plan.model_copy(update={"fresh": FreshTokens(ledger).by_model()})
         engine = Engine(plan, cache=answers, ledger=ledger, endpoints=endpoints)
         yield Session(folder, plan, bank, answers, ledger, engine, lost)
+
+
+def asking_anew(session: Session, models: Sequence[str], token: str) -> tuple[Session, list[str]]:
+    """Return the session under new tokens for these models, and the models that still are asked under an older one."""
+    tokens = FreshTokens(session.ledger)
+    open_ = tokens.begin(models, token)
+    return replace(session, plan=session.plan.model_copy(update={"fresh": tokens.by_model()})), open_
+
+
+def unsent_lines(plan: RunPlan) -> list[str]:
+    """Return a line for each model or judge that is not sent a default, with what to do about it."""
+    unsent = [(callee, plan.unsent_params(callee)) for callee in (*plan.models, *plan.judges.all)]
+    return [
+        f"note: {callee.model} is not sent {', '.join(names)}: endpoint {callee.endpoint} does not list it; add it to"
+        f" endpoints.{callee.endpoint}.params, or say so with drop = {json.dumps(names)} at the model"
+        for callee, names in unsent
+        if names
+    ]

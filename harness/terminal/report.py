@@ -15,9 +15,11 @@ from harness.cache.answers import DEFAULT_CACHE, Cache
 from harness.engine.cache_choice import cache_for, other_cache
 from harness.engine.outcome import Outcome
 from harness.eval.questions import bank_prompts, chosen
+from harness.money.fresh import remembered_tokens
 from harness.plan.records import SIMULATED, RunPlan
 from harness.plan.run_toml import RUN_TOML, check_pin, read_plan
 from harness.stages.forecast import Forecaster
+from harness.stages.session import unsent_lines
 
 INTERRUPTED = 130
 
@@ -33,11 +35,21 @@ def chosen_cache(folder: Path, named: Path | None) -> Path:
 
 
 def show_forecast(
-    folder: Path, bank: Bank, cache: Path, *, models: Sequence[str], concepts: Sequence[str], as_json: bool
+    folder: Path,
+    bank: Bank,
+    cache: Path,
+    *,
+    models: Sequence[str],
+    concepts: Sequence[str],
+    as_json: bool,
+    fresh: bool = False,
 ) -> None:
     """Print what eval and judge would ask and cost; needs no key and writes nothing."""
     plan = read_plan(folder)
     check_pin(plan, bank, str(folder / RUN_TOML))
+    plan = plan.model_copy(update={"fresh": _tokens(folder, plan, models, fresh=fresh)})
+    for line in unsent_lines(plan):
+        click.echo(line, err=True)
     prompts = bank_prompts(bank, chosen(concepts, list(bank.concept), "concept"))
     with Cache(cache if cache.exists() else Path(":memory:"), now=0) as answers:
         forecaster = Forecaster(plan, bank, answers)
@@ -47,6 +59,14 @@ def show_forecast(
     total = {key: sum(float(line[key]) for line in lines) for key in ("calls", "expected_usd", "most_usd")}
     report = {"run_id": plan.run_id, "kind": plan.kind, "cap_usd": plan.caps.run, "total": total, "calls": lines}
     click.echo(json.dumps(report, indent=2) if as_json else "\n".join(forecast_lines(lines, total, plan)))
+
+
+def _tokens(folder: Path, plan: RunPlan, models: Sequence[str], *, fresh: bool) -> dict[str, str]:
+    """Return the tokens under which models would be asked; one that does not exist yet finds nothing in the cache."""
+    known = remembered_tokens(folder)
+    begun = {model: token for model, (token, done) in known.items() if not (fresh and done)}
+    new = dict.fromkeys(models or plan.subject, "") if fresh else {}
+    return {**{model: token for model, (token, _) in known.items()}, **new, **begun}
 
 
 def forecast_lines(lines: Sequence[dict[str, Any]], total: dict[str, Any], plan: RunPlan) -> list[str]:
@@ -66,6 +86,7 @@ def forecast_lines(lines: Sequence[dict[str, Any]], total: dict[str, Any], plan:
         *rows,
         left + sums,
         f"{cap} No call is made that could pass a cap, whatever this estimate says.",
+        "At most: every try of every call at its worst case, those that fail included.",
     ]
 
 

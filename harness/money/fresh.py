@@ -1,0 +1,59 @@
+"""Answers asked anew: a token of the run in each key, kept in its ledger (contract: stages, "Cache keys").
+
+A model's token stays until all of its prompts were asked under it, so that a stage that was stopped goes on and pays
+nothing twice; the next `--fresh` then takes a new one. Older answers stay in the cache for other runs.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote
+
+from harness.cache.database import transaction
+from harness.money.budget import LEDGER, Ledger
+
+_TABLE = "CREATE TABLE IF NOT EXISTS fresh (model TEXT PRIMARY KEY, token TEXT NOT NULL, done INTEGER NOT NULL) STRICT"
+
+
+class FreshTokens:
+    """The tokens in an open ledger."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._db = ledger.connection
+        with transaction(self._db):
+            self._db.execute(_TABLE)
+
+    def by_model(self) -> dict[str, str]:
+        """Return the token of each model that was ever asked anew."""
+        return dict(self._db.execute("SELECT model, token FROM fresh"))
+
+    def begin(self, models: Iterable[str], token: str) -> list[str]:
+        """Give each model a new token, unless it is still asked under an older one; returns those that are."""
+        open_ = {row[0] for row in self._db.execute("SELECT model FROM fresh WHERE NOT done")}
+        wanted = list(models)
+        with transaction(self._db):
+            self._db.executemany(
+                "INSERT OR REPLACE INTO fresh VALUES (?, ?, 0)", [(m, token) for m in wanted if m not in open_]
+            )
+        return [model for model in wanted if model in open_]
+
+    def end(self, models: Iterable[str]) -> None:
+        """Note that all prompts of these models were asked."""
+        with transaction(self._db):
+            self._db.executemany("UPDATE fresh SET done = 1 WHERE model = ?", [(model,) for model in models])
+
+
+def remembered_tokens(folder: Path) -> dict[str, tuple[str, bool]]:
+    """Return token and whether it is done, by model, of a run's ledger; writes nothing."""
+    ledger = folder / LEDGER
+    if not ledger.is_file():
+        return {}
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(ledger))}?mode=rw", uri=True, timeout=60)) as connection:
+            rows = connection.execute("SELECT model, token, done FROM fresh").fetchall()
+    except sqlite3.Error:  # no such table: nothing was asked anew; anything worse is told when it is opened
+        return {}
+    return {model: (token, bool(done)) for model, token, done in rows}
