@@ -1,4 +1,4 @@
-"""The statistics on real public data, against reference values worked elsewhere."""
+"""The statistics on real public data, against reference values worked elsewhere, by a pair loop and by sorted Gini."""
 
 from __future__ import annotations
 
@@ -19,16 +19,21 @@ from generator.stats.cells import CONTESTED, ERROR, REFUSED, SCORED
 from generator.stats.tally import replicates, tally
 from tests.scoring import rows_from
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
+DATA = Path(__file__).parent / "data"  # labels and votes, of what licence and whose: NOTICE.md there
+OUTSIDE = Path(__file__).parents[2] / "shared" / "data"  # share-alike: not part of this repository
 LABELS = ["DENIAL", "EVASIVE", "COMPLETE"]
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"the public data sets are not at {DATA}")
 
 
 def read(name: str) -> pd.DataFrame:
-    """One of the flat tables; the test that asks for it is skipped where it is absent."""
-    path = DATA / f"{name}.parquet"
+    """A table of this repository."""
+    return pd.read_parquet(DATA / f"{name}.parquet")
+
+
+def read_outside(name: str) -> pd.DataFrame:
+    """A table that cannot be part of this repository; the test that asks for it is skipped where it is absent."""
+    path = OUTSIDE / f"{name}.parquet"
     if not path.is_file():
-        pytest.skip(f"{path} is absent")
+        pytest.skip(f"{path} is absent: its license (CC BY-SA 4.0) keeps it out of this repository")
     return pd.read_parquet(path)
 
 
@@ -56,12 +61,12 @@ def result_of(table: pd.DataFrame, model: str, attribute: str, kind: str = "demo
 
 @pytest.fixture(scope="module")
 def stance():
-    return read("stance_60k")
+    return read_outside("stance_60k")
 
 
 @pytest.fixture(scope="module")
 def criticism():
-    return read("criticism_two_judges")
+    return read("criticism_labels")
 
 
 class TestStance:
@@ -108,7 +113,7 @@ class TestStance:
             assert found.find("crossfit_disparity").estimate < found.find("disparity").estimate
 
     def test_calibrated_consistency_against_the_pseudo_tag(self, stance):
-        controls = read("stance_pseudo_controls")
+        controls = read_outside("stance_pseudo_controls")
         found = {}
         for model in stance.model.unique():
             results = {
@@ -126,7 +131,7 @@ class TestStance:
         assert found["togethercomputer/RedPajama-INCITE-7B-Instruct"] == pytest.approx(95.90625, abs=1e-9)
 
     def test_five_of_the_eight_pseudo_bands_are_swapped(self, stance):
-        controls = read("stance_pseudo_controls")
+        controls = read_outside("stance_pseudo_controls")
         names = ("control_profession", "control_tag")
         bands = [
             band_scores(*(result_of(controls, model, name, "control") for name in names))
@@ -172,14 +177,14 @@ class TestCriticism:
         return found
 
     def agreement(self, table):
-        tables = self.tables(table.drop_duplicates(["model", "prompt", "response"]))
+        tables = self.tables(table.drop_duplicates(["model", "answer"]))
         return agreement(tables, Resamples.of(concept_counts("0" * 64, "criticised_power", len(tables), 500)))
 
     def test_agreement_of_all_unique_responses(self, criticism):
         found = self.agreement(criticism)
         assert found.numbers[1] == pytest.approx(0.963425, abs=5e-7)
         assert found.kappa == pytest.approx(0.884295, abs=5e-7)
-        plain = self.tables(criticism.drop_duplicates(["model", "prompt", "response"])).sum(axis=0)[:3, :3]
+        plain = self.tables(criticism.drop_duplicates(["model", "answer"])).sum(axis=0)[:3, :3]
         assert float(weighted_kappa(plain, np.eye(3))) == pytest.approx(0.859815, abs=5e-7)
         assert found.gate() == "kappa"
 
@@ -221,3 +226,18 @@ class TestPandalm:
             np.add.at(table, (first, second), 1)
             expected = cohen_kappa_score(first, second, weights="linear", labels=[0, 1, 2])
             assert float(weighted_kappa(table, linear_weights(3))) == pytest.approx(expected, abs=1e-12)
+
+
+class TestWhatIsHere:
+    def test_no_text_of_others_and_nothing_large(self):
+        """Labels, votes and names only: no column holds prose, and every file is named in the notice."""
+        notice = (DATA / "NOTICE.md").read_text()
+        files = sorted(DATA.glob("*.parquet"))
+        assert [f"`{path.name}`" in notice for path in files] == [True] * 2
+        for path in files:
+            assert path.stat().st_size < 200_000
+            table = pd.read_parquet(path)
+            assert not {"prompt", "response", "response1", "response2", "instruction"} & set(table.columns)
+            for column in table.select_dtypes(exclude=["number", "bool"]):
+                assert table[column].dropna().str.len().max() <= 60
+                assert not table[column].dropna().str.contains(" ").any()
