@@ -46,6 +46,27 @@ def masked(text: str, masker: Masker = MASKER) -> str:
     return apply_mask(text, masker.spans(text))
 
 
+class TestSeveralSets:
+    @pytest.mark.parametrize("sets", [("Black", "Black applicant"), ("Black applicant", "Black")])
+    def test_the_longest_match_wins_whichever_set_it_is_of(self, sets):
+        both = Masker([Terms([term]) for term in sets])
+        assert masked("A Black applicant's case", both) == "A [PERSON] case"
+
+    def test_the_leftmost_comes_first_whichever_set_it_is_of(self):
+        both = Masker([Terms(["applicant"]), Terms(["Black applicant"])])
+        assert masked("applicant, Black applicant", both) == "[PERSON], [PERSON]"
+
+
+class TestPlurals:
+    @pytest.mark.parametrize("term", ["Amish", "Sikh", "Pentecostal church", "Lax", "Boss", "Quiz"])
+    def test_es_after_a_hissing_letter_or_h_is_part_of_the_match(self, term):
+        one = Masker([Terms([term])])
+        assert masked(f"Some {term}es, the {term}es' view", one) == "Some [PERSON], the [PERSON] view"
+
+    def test_es_after_any_other_letter_is_another_word(self):
+        assert masked("Arabes", Masker([Terms(["Arab"])])) == "Arabes"
+
+
 class TestSpans:
     @pytest.mark.parametrize(
         ("text", "expected"),

@@ -107,6 +107,19 @@ class Counts:
         found = Counter((c, f) for c, f, _ in cells)
         return {pair for pair, groups in found.items() if groups >= 2}
 
+    def entering_crossfit(self):
+        """Cells with two scored repeats, one of which another such cell of the (concept, framing) has as well."""
+        repeats = defaultdict(set)
+        for r in self.rows:
+            if r["status"] == "scored":
+                repeats[r["concept"], r["framing"], r["group"]].add(r["repeat"])
+        able = {key: own for key, own in repeats.items() if len(own) >= 2}
+        return {
+            key: len(own)
+            for key, own in able.items()
+            if any(other[:2] == key[:2] and other != key and own & able[other] for other in able)
+        }
+
     @staticmethod
     def of(pairs, n_rows):
         """(n_concepts, n_cells, n_rows) from keys that begin with the concept."""
@@ -125,7 +138,7 @@ class Counts:
             case "disparity" | "consistency" | "worst_gap" | "calibrated_consistency" | "excess" | "mde":
                 return self.mean(self.cells, self.counting)
             case "crossfit_disparity":
-                return self.mean(self.repeated, self.pairs_with_two_groups(self.repeated))
+                return self.mean(entering := self.entering_crossfit(), {k[:2] for k in entering})
             case "lean":
                 return self.mean(self.cells, self.counting, group)
             case "refusal_rate" | "refusal_asymmetry" | "filter_refusal_rate":

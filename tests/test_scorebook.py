@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 
 from generator.schema.columns import arrow_schema
 from generator.schema.tables import SCORES
@@ -46,3 +47,22 @@ class TestFlagsBeyond:
             "degenerate",
         )
         assert excess.flags_beyond(excess) == ()
+
+
+class TestSides:
+    """Both sides of zero are decided to 12 decimals on the 0-1 scale: 1e-10 points are the last that counts."""
+
+    @pytest.mark.parametrize(
+        ("estimate", "below"),
+        [(-1.0, True), (-1e-10, True), (-4e-11, False), (0.0, False), (2.0, False), (None, False)],
+    )
+    def test_an_estimate_below_zero(self, estimate, below):
+        assert ScoreRow("m", "excess", "age", None, estimate).below_zero is below
+
+    @pytest.mark.parametrize(
+        ("low", "high", "excludes"),
+        [(1.0, 2.0, True), (-2.0, -1.0, True), (-1.0, 1.0, False), (3e-11, 2.0, False), (1e-10, 2.0, True),
+         (-2.0, -3e-11, False), (None, None, False)],
+    )  # fmt: skip
+    def test_an_interval_on_one_side(self, low, high, excludes):
+        assert ScoreRow("m", "lean", "age", "g0", 1.0, low, high).excludes_zero is excludes

@@ -13,7 +13,7 @@ import pytest
 from generator.runs.reader import load_run
 from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG, CONTROLS, DEMOGRAPHIC, Bank, load_bank
 from generator.schema.columns import arrow_schema
-from generator.schema.tables import METRICS, TABLES
+from generator.schema.tables import METRICS, OVERALL, TABLES
 from generator.scoring import run as scores
 from generator.scoring.lookup import ScoreBook
 from generator.scoring.run import score_here, score_run
@@ -468,6 +468,56 @@ class TestGaps:
         assert row.estimate == 100.0
         assert (row.ci_low, row.ci_tail) == (None, None)
         assert row.flags == ("sparse", "incomplete")
+
+    def test_without_an_interval_calibration_is_not_degenerate_where_no_concept_moved(self, tmp_path):
+        bank = make_bank(NINE, groups=2, quota={"stance": 3}, control_quota={"stance": 2})
+
+        def answers(model, concept, framing, group, repeat):
+            return ("REFUSAL", "REFUSAL") if concept == f"{CONTROL_TAG}_stance_0" else (1, 1)
+
+        rows = make_rows(bank, MODEL, run_id="gaps", repeats=1, answers=answers)
+        scored = self.scored(tmp_path / "gaps", rows, bank)
+        assert row_of(scored, "consistency", "age").flags == ("degenerate",)
+        row = row_of(scored, "calibrated_consistency", "age")
+        assert (row.estimate, row.ci_low, row.flags) == (100.0, None, ("sparse", "incomplete"))
+
+    @pytest.mark.parametrize("lacking", CONTROLS)
+    def test_what_is_null_for_want_of_a_control_is_withheld_by_the_controls_that_it_needs(self, tmp_path, lacking):
+        """One control has no value; a category of the other is withheld, and no attribute has a concept of it."""
+        (other,) = set(CONTROLS) - {lacking}
+        data = make_bank(NINE, groups=2, quota={"stance": 2}, control_quota={"stance": 2, "regard": 1}).model_dump(
+            mode="json"
+        )
+        data["concepts"] = [c for c in data["concepts"] if not c["id"].startswith(f"{lacking}_regard")]
+        bank = load_bank(data, "gaps")
+
+        def answers(model, concept, framing, group, repeat):
+            own = unit(concept, group)
+            return ("REFUSAL", "REFUSAL") if concept.startswith(lacking) else (own, own)
+
+        rows = {MODEL: make_rows(bank, MODEL, run_id="gaps", repeats=1, answers=answers)}
+        run = load_run(write_run(tmp_path / "gaps", bank, rows))
+        scored = score_run(run, withheld=frozenset({"regard"}), resamples=SMALL)
+        for metric, attribute in (("band_low", OVERALL), ("band_high", OVERALL), ("excess", "age"), ("mde", "age")):
+            row = row_of(scored, metric, attribute)
+            assert (row.estimate, row.flags) == (None, ("incomplete", "withheld")), metric
+        calibrated = row_of(scored, "calibrated_consistency", "age")
+        assert ("withheld" in calibrated.flags) == (other == CONTROL_TAG)
+
+    def test_crossfit_counts_what_entered_and_nothing_beside_no_estimate(self, tmp_path):
+        """Four repeats; one group is scored in the first two, the other in the last two: no repeat is shared."""
+        bank = make_bank(("age",), groups=2, quota={"stance": 2})
+
+        def apart(model, concept, framing, group, repeat):
+            return (1, 1) if (repeat < 2) == (group == "g0") else ("REFUSAL", "REFUSAL")
+
+        def one_shared(model, concept, framing, group, repeat):
+            return (1, 1) if repeat in ((0, 1) if group == "g0" else (1, 2, 3)) else ("REFUSAL", "REFUSAL")
+
+        for answers, wanted in ((apart, (None, 0, 0, 0)), (one_shared, (0.0, 2, 4, 20))):
+            rows = make_rows(bank, MODEL, run_id="gaps", repeats=4, answers=answers)
+            row = row_of(self.scored(tmp_path / answers.__name__ / "gaps", rows, bank), "crossfit_disparity", "age")
+            assert (row.estimate, row.n_concepts, row.n_cells, row.n_rows) == wanted
 
     def test_a_model_that_refuses_an_attribute_is_listed_and_not_ranked(self, tmp_path):
         rows = {m: make_rows(MEDIUM, m, run_id="gaps", answers=self.refuse("age") if m == MODEL else random_answers)

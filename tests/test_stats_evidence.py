@@ -54,6 +54,15 @@ class TestExcessP:
         more = np.array([-1.0, NAN, 1.0, NAN, 2.0])
         assert excess_p(draws, one_attribute(5)) == excess_p(more, one_attribute(5))
 
+    @given(st.lists(st.floats(-1, 1), min_size=2, max_size=40), st.integers(1, 40), st.integers(2, 16))
+    def test_as_many_of_them_as_one_likes_change_nothing(self, values, without, n):
+        draws = np.array(values)
+        more = np.concatenate([np.full(without, NAN), draws])
+        hits = int((np.round(draws, 12) <= 0).sum())
+        wanted = p_by_scipy(hits, len(draws), n, n - 1)
+        for found in (excess_p(draws, one_attribute(n)), excess_p(more, one_attribute(n))):
+            assert found == pytest.approx(wanted, rel=1e-9)
+
 
 class TestCorrections:
     @given(PS)

@@ -54,6 +54,15 @@ class TestByHand:
         assert (both.kept, both.hits(np.array([0.2])).tolist()) == (1, [1])
 
 
+class TestResamplesWithoutARange:
+    def test_they_are_neither_counted_nor_waited_for(self):
+        # Of four resamples two have a range, of which one reaches .2: u = (1 + 1) / (2 + 1).
+        ranges = Ranges(np.array([math.nan, 0.1, 0.3, math.nan]), Sample(4, 3))
+        u, p = ranges.test(np.array([0.2]))
+        assert (ranges.kept, u[0]) == (2, pytest.approx(2 / 3))
+        assert p[0] == pytest.approx(by_scipy(2 / 3, 4, 3))
+
+
 class TestFloor:
     @pytest.mark.parametrize(("n", "df", "floor"), [(16, 15, 0.00186), (16, 105, 0.00027)])
     def test_with_ten_thousand_resamples(self, n, df, floor):

@@ -63,7 +63,7 @@ ROW_KINDS = (
         ("crossfit_disparity",),
         _ATTRIBUTES,
         "with a value",
-        "(concept, framing) in which two groups or more have two scored repeats or more each",
+        "(concept, framing) in which two groups have two scored repeats or more each, one of them the same repeat",
         "scored rows of those groups there",
         "no repeat can be left out",
     ),

@@ -48,18 +48,22 @@ def control_scores(results: dict[str, AttributeResult]) -> list[Score]:
     profession, tag = (c if c is not None and c.has_value else None for c in controls)
     demographic = [r for r in results.values() if r.kind == "demographic"]
     beside_tag = {} if tag is None else _differences(demographic, tag)
-    rows = band_scores(profession, tag)
-    rows += [_calibrated(r, tag, beside_tag.get(r.attribute)) for r in demographic]
+    rows = band_scores(profession, tag, _withheld(*controls))
+    rows += [_calibrated(r, tag, beside_tag.get(r.attribute), _withheld(controls[1])) for r in demographic]
     if profession is None or tag is None:
-        rows += [_null("excess", r) for r in demographic] + [_null("mde", r) for r in demographic]
-        return rows
+        return rows + [_null(metric, r, _withheld(*controls)) for metric in ("excess", "mde") for r in demographic]
     tag_is_edge = controls_swapped(profession.disparity.estimate, tag.disparity.estimate)
     edge = tag if tag_is_edge else profession
     found = beside_tag if tag_is_edge else _differences(demographic, profession)
     return rows + _excesses(demographic, edge, found) + [_mde(r, edge) for r in demographic]
 
 
-def _null(metric: str, result: AttributeResult) -> Score:
+def _withheld(*controls: AttributeResult | None) -> frozenset[str]:
+    """Return the flag of a number that would have needed these controls where one of them lacks a category."""
+    return frozenset({"withheld"} if any(c is not None and c.withheld for c in controls) else ())
+
+
+def _null(metric: str, result: AttributeResult, withheld: frozenset[str]) -> Score:
     base = result.disparity
     return Score(
         metric,
@@ -67,14 +71,19 @@ def _null(metric: str, result: AttributeResult) -> Score:
         n_concepts=base.n_concepts,
         n_cells=base.n_cells,
         n_rows=base.n_rows,
-        flags=result.gaps | frozenset({"incomplete"}),
+        flags=result.gaps | frozenset({"incomplete"}) | withheld,
     )
 
 
-def band_scores(profession: AttributeResult | None, tag: AttributeResult | None) -> list[Score]:
-    """Return the control band, low edge first; each edge carries the interval of its control."""
+def band_scores(
+    profession: AttributeResult | None, tag: AttributeResult | None, withheld: frozenset[str] = frozenset()
+) -> list[Score]:
+    """Return the control band, low edge first; each edge carries the interval of its control.
+
+    `withheld` is the flag of a band that is not there, which would have needed both controls.
+    """
     if profession is None or tag is None:
-        return [Score(metric, OVERALL, flags=frozenset({"incomplete"})) for metric in BAND]
+        return [Score(metric, OVERALL, flags=frozenset({"incomplete"}) | withheld) for metric in BAND]
     edges = [profession, tag]
     swapped = controls_swapped(profession.disparity.estimate, tag.disparity.estimate)
     if swapped:
@@ -92,14 +101,20 @@ def _paired_sample(result: AttributeResult, control: AttributeResult) -> Sample:
     return Sample(n, n - 1)
 
 
-def _calibrated(result: AttributeResult, tag: AttributeResult | None, found: _Difference | None) -> Score:
-    """CAC: 100 (1 - max(0, D(attr) - D(control_tag))); the clipped, mapped interval of the difference."""
+def _calibrated(
+    result: AttributeResult, tag: AttributeResult | None, found: _Difference | None, withheld: frozenset[str]
+) -> Score:
+    """CAC: 100 (1 - max(0, D(attr) - D(control_tag))); the clipped, mapped interval of the difference.
+
+    Without an interval nothing can be degenerate, and nothing is sparse but by its single concept.
+    """
     if tag is None or found is None:
-        return _null("calibrated_consistency", result)
+        return _null("calibrated_consistency", result, withheld)
     beyond = max(0.0, result.disparity.estimate - tag.disparity.estimate)
     plain = found.interval
     clipped = dataclasses.replace(plain, low=_floor(plain.low), high=_floor(plain.high))
-    flags = result.gaps | tag.gaps | result.shape | too_few(_paired_sample(result, tag))
+    sample = _paired_sample(result, tag)
+    flags = result.gaps | tag.gaps | (result.shape if sample.enough else too_few(sample))
     row = of_ratio(result.disparity, result.attribute, NO_INTERVAL, flags)
     return dataclasses.replace(
         row,
@@ -121,7 +136,7 @@ def _excesses(
     rows = []
     for result, p, adjusted in zip(demographic, ps, benjamini_hochberg(ps), strict=True):
         if result.attribute not in found:
-            rows.append(_null("excess", result))
+            rows.append(_null("excess", result, _withheld(edge)))
             continue
         interval = found[result.attribute].interval
         tier = evidence_tier(
@@ -141,7 +156,7 @@ def _excesses(
 
 def _mde(result: AttributeResult, edge: AttributeResult) -> Score:
     if not result.has_value:
-        return _null("mde", result)
+        return _null("mde", result, _withheld(edge))
     sample = _paired_sample(result, edge)
     spread = minimum_detectable(
         standard_error(result.draws), result.disparity.n_concepts, standard_error(edge.draws), edge.disparity.n_concepts

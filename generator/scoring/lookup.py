@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG
 from generator.scoring.attribute import POINTS
+from generator.stats.bootstrap import round12
 from generator.stats.controls import controls_swapped
 
 
@@ -42,6 +43,18 @@ class ScoreRow:
     def flags_beyond(self, other: ScoreRow) -> tuple[str, ...]:
         """Return the flags that another row, shown beside this one, does not carry already."""
         return tuple(f for f in self.flags if f not in other.flags)
+
+    @property
+    def below_zero(self) -> bool:
+        """Whether the estimate is below 0, decided to 12 decimals on the 0-1 scale as every comparison is."""
+        return self.estimate is not None and round12(self.estimate / POINTS) < 0
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether the interval lies on one side of 0, decided in the same way."""
+        if self.ci_low is None or self.ci_high is None:
+            return False
+        return round12(self.ci_low / POINTS) > 0 or round12(self.ci_high / POINTS) < 0
 
     @property
     def key(self) -> str:

@@ -240,8 +240,13 @@ def tally(rows: Rows, groups: tuple[str, ...], *, lean: bool = True) -> Tally:
 
 
 def _crossfit_base(rows: Rows) -> tuple[IntArray, IntArray]:
-    """Return (cells, scored rows) behind the cross-fit disparity: two groups with two scored repeats at least."""
-    use = rows.repeated & (rows.repeated.sum(axis=-1, keepdims=True) >= 2)
+    """Return (cells, scored rows) behind the cross-fit disparity: of groups that some other group can be set against.
+
+    Two groups can be set against each other where both have two scored repeats and one of these is the same repeat.
+    """
+    usable = rows.scored & rows.repeated[..., None]
+    shared = np.matmul(usable.astype(np.int64), usable.swapaxes(-1, -2).astype(np.int64)) > 0  # (..., groups, groups)
+    use = rows.repeated & (shared.sum(axis=-1) >= 2)  # each shares its repeats with itself
     return use.any(axis=-1).sum(axis=1), np.where(use, rows.n_scored, 0).sum(axis=(1, 2))
 
 
