@@ -183,6 +183,47 @@ class TestNames:
         assert shared_names({"a": "IntArray = list[int]\nclass Plan: ...", "b": "IntArray = list[int]"}) == {}
 
 
+FRONT = sorted(
+    p
+    for folder in ("site_templates", "harness/audit/audit_page")
+    for p in (ROOT / folder).rglob("*")
+    if p.suffix in (".html", ".css", ".js", ".mjs", ".svg") and "vendor" not in p.parts
+)
+LONGEST_LINE, LONGEST_FUNCTION = 160, 60
+OPENS = re.compile(r"(?P<indent> *)(?!(?:if|for|while|switch|else|try|catch)\b)\S.*(?:\)|=>) \{$")
+
+
+def long_functions(script: str, longest: int = LONGEST_FUNCTION) -> list[str]:
+    """Every function, method or arrow function of a script above a number of lines, found by its indentation."""
+    lines, found = script.splitlines(), []
+    for start, line in enumerate(lines):
+        if opens := OPENS.match(line):
+            closes = re.compile(rf"{opens['indent']}\}}")
+            length = next((i for i, rest in enumerate(lines[start + 1 :], 2) if closes.match(rest)), len(lines) - start)
+            if length > longest:
+                found.append(f"{start + 1}: {line.strip()} ({length} lines)")
+    return found
+
+
+class TestTemplatesAndScripts:
+    @pytest.mark.parametrize("path", FRONT, ids=[p.relative_to(ROOT).as_posix() for p in FRONT])
+    def test_no_line_is_too_long_to_read(self, path):
+        lines = enumerate(path.read_text().splitlines(), 1)
+        assert [(number, len(line)) for number, line in lines if len(line) > LONGEST_LINE] == []
+
+    def test_no_script_has_a_function_too_long_to_read(self):
+        scripts = {p.name: long_functions(p.read_text()) for p in FRONT if p.suffix == ".js"}
+        assert len(scripts) > 10
+        assert {name: found for name, found in scripts.items() if found} == {}
+
+    def test_the_finder_can_fail(self):
+        body = "  work();\n" * 3
+        for head, tail in (("(() => {", "})();"), ("async function a(b) {", "}"), ("const a = (b) => {", "};")):
+            assert long_functions(f"{head}\n{body}{tail}\n", 4) == [f"1: {head} (5 lines)"]
+            assert long_functions(f"{head}\n{body}{tail}\n", 5) == []
+        assert long_functions(f"for (;;) {{\n{body}}}\n", 4) == []
+
+
 # What a sentence may count by the thousand.
 MANY = "answers bytes calls characters faults files keys labels mismatches pages pairs prompts receipts rows votes"
 COUNTED = re.compile(rf"(?: (?!(?:and|for|in|of|to) )[a-z-]+)? (?:{'|'.join(MANY.split())})\b")

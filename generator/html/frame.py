@@ -24,6 +24,7 @@ Blocks of base.html: `head` (extra head elements), `main` (inside <main id="main
 `plural(singular, plural)`, `breakable` (ids and slugs may wrap after _, / and -), `concept_title` (a concept's id for
 readers), `bytesize`, `short(length)`.
 
+`words` is the module generator.html.code_words, so `words.GATE[row.gate]`.
 Functions: `score`, `interval` and `cell` (generator.edition.numbers), `marked` (generator.edition.untrusted).
 """
 
@@ -43,6 +44,7 @@ from generator.edition.banners import Notice, Source, mark_of, notices
 from generator.edition.edition import Edition, Site
 from generator.edition.numbers import NULL, SCORE_COLUMNS, TABLE_KEYS, cell, interval, number, plural, score
 from generator.edition.untrusted import HIDDEN_POINTS, marked, visible
+from generator.html import code_words
 from generator.html.assets import TEMPLATES, assets
 from generator.scoring.reasons import in_words
 
@@ -122,7 +124,9 @@ def environment() -> Environment:
     )
     env.filters.update(num=number, visible=visible, plural=plural, breakable=breakable, bytesize=bytesize, short=short)
     env.filters.update(concept_title=concept_title, in_words=in_words)
-    env.globals.update(paths=paths, score=score, interval=interval, cell=cell, marked=marked, NULL=NULL)
+    env.globals.update(
+        paths=paths, score=score, interval=interval, cell=cell, marked=marked, NULL=NULL, words=code_words
+    )
     return env
 
 

@@ -10,6 +10,7 @@ from itertools import groupby
 
 from markupsafe import Markup
 
+from generator.data.description import times
 from generator.html.charts import Line, bar
 from generator.html.frame import frame, plural, render_page
 from generator.pages.group_refusals import GroupRefusals
@@ -168,5 +169,6 @@ def render_leaderboard(view: View, page: str) -> bytes:
         sample=_sample(view),
         mean_band=mean_band(view),
         answered=answered(view),
+        asked_times=times(view.edition),
         rows_total=sum(s.rows for s in view.manifest.shards),
     )

@@ -361,4 +361,5 @@ def render_model(view: View, model: str, scale: Domain) -> bytes:
         least_p=least_p(view, model),
         asked=view.asked[model],
         alone=sum(row["tier"] == tier["tier"] for row in view.tiers) == 1,
+        more_metrics=_MORE,
     )

@@ -31,6 +31,25 @@ from generator.schema.verdict import SCORE_TOLERANCE, STATUSES
 
 # Bits of a row's flags, lowest first; the script and the address of a filtered view use these names.
 FLAGS = ("disagree", "leak", "truncated", "mismatch", "filtered")
+# The filters of the page, by the names that the script and the address use.
+SELECTS = {
+    "model": "Model",
+    "attribute": "Attribute",
+    "category": "Category",
+    "concept": "Concept",
+    "group": "Group",
+    "framing": "Framing",
+    "status": "Status",
+    "label": "Final label",
+}
+BOXES = {
+    "disagree": f"whose primary judges disagree (scores: over {SCORE_TOLERANCE} points apart)",
+    "contested": "that are contested",
+    "leak": "with a mask leak",
+    "truncated": "cut at the length limit",
+    "mismatch": "whose verdict word and reasoning disagree",
+    "filtered": "refused by the vendor’s filter",
+}
 _COLUMNS = (
     "concept",
     "framing",
@@ -178,7 +197,8 @@ def render_explorer(edition: Edition) -> Iterator[tuple[str, bytes]]:
     values = {
         "models": models,
         "statuses": STATUSES,
-        "tolerance": SCORE_TOLERANCE,
+        "selects": SELECTS,
+        "boxes": BOXES,
         "total": sum(len(m.outcomes) for m in rows),
         "judges": {m.model: 2 if m.panel.tiebreak is None else 3 for m in edition.run.manifest.models},
         # With their hashes, so that a browser never joins a stored copy of one with a newer copy of the other.
