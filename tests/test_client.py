@@ -17,6 +17,7 @@ from generator.schema.errors import InputError
 from harness.calls.call import Answer, CallError, EndpointError, Message, Request
 from harness.calls.client import SEED_STEP, HttpEndpoint, wire
 from harness.calls.replies import same_model
+from harness.calls.secret_text import Secrets
 from harness.plan.records import Callee, EndpointPlan, Prices
 from tests.scripted_server import Reply, Script, ScriptedServer, chat, finished
 
@@ -39,9 +40,13 @@ def request(**changes: Any) -> Request:
     return Request(**{**fields, "params": {"max_tokens": 10}, **changes})  # type: ignore[arg-type]
 
 
-def complete(url: str, ask: Request | None = None, to: Callee | None = None, **changes: Any) -> Answer:
+def complete(
+    url: str, ask: Request | None = None, to: Callee | None = None, *,
+    environment: dict[str, str] | None = None, secrets: Secrets | None = None, **changes: Any,
+) -> Answer:  # fmt: skip
     async def once() -> Answer:
-        endpoint = HttpEndpoint("local", limits(url, **changes), [to or callee()], {"KEY": "secret"})
+        keys = environment or {"KEY": "secret"}
+        endpoint = HttpEndpoint("local", limits(url, **changes), [to or callee()], keys, secrets=secrets)
         try:
             return await endpoint.complete(ask or request())
         finally:

@@ -54,7 +54,8 @@ class HttpEndpoint:
             if (again := self._forms.refused(request, form, error)) is not None:
                 raise again from None
             error.reason += role_hint(request, error)
-            raise
+            error.args = (error.reason,)
+            raise error from None
         except EndpointError as error:
             raise EndpointError(self._secrets.mask(str(error))) from None
 

@@ -39,14 +39,18 @@ class Secrets:
 
     @cached_property
     def _forms(self) -> tuple[str, ...]:
-        """Every key as it is, quoted for JSON, and within base64 at each of the three places where it may begin."""
-        forms = (form for key in self._keys for form in (key, json.dumps(key)[1:-1], *_in_base64(key)))
+        """Every key as it is, quoted for JSON once and twice, and within base64 wherever it may begin there."""
+        forms = (form for key in self._keys for form in (key, _quoted(key), _quoted(_quoted(key)), *_in_base64(key)))
         return tuple(dict.fromkeys(forms))
 
     @cached_property
     def _escaped(self) -> re.Pattern[str]:
         r"""Every form with any of its characters escaped: JSON (`\\u0073`, `\\/`), URL (`%73`), HTML (`&#115;`)."""
         return re.compile("|".join("".join(map(_any_way, form)) for form in self._forms))
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text)[1:-1]
 
 
 def _in_base64(key: str) -> list[str]:

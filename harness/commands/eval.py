@@ -164,6 +164,11 @@ def summary_lines(summary: dict[str, Any], run: str, ends: Sequence[str]) -> lis
             f"unusable: nothing but white space, three times over; to ask again: aibiasbench cache prune{where}"
             " --outcome unusable"
         )
+    if cut := summary["outcomes"].get("cut_before_answer"):
+        lines.append(
+            f"{cut:,} answers were cut before they began: thinking took the budget; raise max_tokens or lower the"
+            " reasoning effort in run.toml"
+        )
     lines.append(spent_line(summary))
     if summary["unknown_cost_usd"]:
         lines.append(
