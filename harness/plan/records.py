@@ -10,7 +10,7 @@ import math
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from generator.schema.bank import Frozen
 from generator.schema.panel import Judges, Panel, effective_panel
@@ -30,26 +30,39 @@ Usd = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 
 
-class BankPin(Frozen):
+class PlanRecord(Frozen):
+    """A table of run.toml; the string below each field is its meaning in the reference."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+
+class BankPin(PlanRecord):
     """The bank that this run was planned for."""
 
     version: str
+    """The version of the bank, as `aibiasbench bank hash` prints it."""
     sha256: str
+    """The hash of the bank, 64 hex digits, as `aibiasbench bank hash` prints it."""
 
 
-class PlannedSeeds(Frozen):
+class PlannedSeeds(PlanRecord):
     """The seeds of the simulated models and of the audit draw."""
 
     run: int = Field(ge=0, lt=2**32)
+    """Seeds the simulated models."""
     audit: int = Field(ge=0, lt=2**32)
+    """Seeds the draw of the human audit."""
 
 
-class Prices(Frozen):
+class Prices(PlanRecord):
     """Declared prices in US dollars: a million prompt or completion tokens, and one request. 0 is a price."""
 
     prompt_per_million: Usd
+    """US dollars for a million prompt tokens; 0 is a price."""
     completion_per_million: Usd
+    """US dollars for a million completion tokens, thinking included."""
     request: Usd = 0.0
+    """US dollars for one request, besides its tokens."""
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> int:
         """Return the cost of one call in picodollars, rounded up."""
@@ -57,7 +70,7 @@ class Prices(Frozen):
         return math.ceil(round(million * (PICO / 1e6) + self.request * PICO, 3))
 
 
-class BatchPlan(Frozen):
+class BatchPlan(PlanRecord):
     """How an endpoint with `mode = "batch"` takes calls: whose form it speaks, and how long to wait.
 
     `requests` bounds a batch (the vendor's own limit applies as well), `at_once` the batches that are open together.
@@ -65,13 +78,18 @@ class BatchPlan(Frozen):
     """
 
     api: Literal["openai", "anthropic"] = "openai"
+    """Whose form of batches the endpoint speaks."""
     requests: int = Field(default=10_000, ge=1)
+    """At most so many requests in a batch."""
     at_once: int = Field(default=2, ge=1, le=100)
+    """At most so many batches open together."""
     poll: Seconds = 60.0
+    """Seconds between looks at a batch."""
     wait: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] = 93_600.0
+    """Seconds after which a stage no longer waits; a later one may collect."""
 
 
-class EndpointPlan(Frozen):
+class EndpointPlan(PlanRecord):
     """An OpenAI-compatible endpoint: where it is, what it knows, how long to wait for it.
 
     `params` are the names of the parameters that it knows; no other is sent. `key_env` names the environment variable
@@ -81,29 +99,50 @@ class EndpointPlan(Frozen):
     """
 
     base_url: str
+    """The address before `/chat/completions`."""
     key_env: str | None = None
+    """The environment variable with the key, sent as a bearer token."""
     concurrency: int = Field(default=4, ge=1, le=512)
+    """Calls in flight at once."""
     connect_timeout: Seconds = 10.0
+    """Seconds for a connection."""
     read_timeout: Seconds = 120.0
+    """Seconds for a reply; a model that thinks may need several minutes."""
     max_attempts: int = Field(default=6, ge=1, le=20)
+    """Attempts at one call; status 429 does not count."""
     total_wait: Seconds = 300.0
+    """Seconds for one call with all its attempts; a longer wait closes the model."""
     backoff: Seconds = 0.5
+    """Seconds before the second attempt, doubled each time up to 30."""
     requests_per_minute: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """No more requests a minute, spread evenly."""
     tokens_per_minute: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """No more tokens a minute, spread evenly."""
     max_bytes: int = Field(default=2_000_000, ge=1_000)
+    """The largest reply that is read, unpacked."""
     params: tuple[str, ...] = Field(default=("temperature", "top_p", "max_tokens"), strict=False)
+    """The parameters that the endpoint knows; no other is sent."""
     max_tokens_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    """The name under which `max_tokens` is sent."""
     response_format: Literal["json_schema", "json_object", "none"] = "json_schema"
+    """How a judge is asked for JSON."""
     system_role: Literal["system", "merge"] = "system"
+    """`merge` puts a system message into the user's, for endpoints that refuse one."""
     headers: dict[str, str] = Field(default_factory=dict)
+    """Headers of every request; they are no secret."""
     header_env: dict[str, str] = Field(default_factory=dict)
+    """Headers whose values are in environment variables: header to variable."""
     query: dict[str, str] = Field(default_factory=dict)
+    """What follows `?` in every address: name to value."""
     ca_file: str | None = None
+    """A file of PEM certificates to trust besides, as seen from the run's folder."""
     mode: Literal["single", "batch"] = "single"
+    """`batch` hands calls to the vendor's batch endpoint."""
     batch: BatchPlan = BatchPlan()
+    """How batches are taken."""
 
 
-class Callee(Frozen):
+class Callee(PlanRecord):
     """A model as it is called: subjects and judges alike.
 
     `served_as` lists further names under which the endpoint may say that it answered. `provider` is sent as it stands,
@@ -111,13 +150,21 @@ class Callee(Frozen):
     """
 
     model: str
+    """The slug under which results are published: `vendor/name`."""
     endpoint: str
+    """The name of an endpoint, or `simulated`."""
     api_model: str
+    """What the endpoint calls the model."""
     prices: Prices
+    """Declared prices."""
     params: dict[str, Any] = Field(default_factory=dict)
+    """Parameters of this model, in place of the defaults."""
     drop: tuple[str, ...] = Field(default=(), strict=False)
+    """Defaults that this model is not sent."""
     provider: dict[str, Any] | None = None
+    """Routing of a router, sent as it stands."""
     served_as: tuple[str, ...] = Field(default=(), strict=False)
+    """Further names under which the endpoint may say that it answered."""
 
 
 class Subject(Callee):
@@ -127,15 +174,20 @@ class Subject(Callee):
     """
 
     added: Day | None = None
+    """The day on which the model joined the run; the run's date unless given."""
     successor_of: str | None = None
+    """The model that this one follows."""
 
 
-class JudgesPlan(Frozen):
+class JudgesPlan(PlanRecord):
     """Two primary judges and a tiebreak, of three vendors; `params` are their defaults."""
 
     primary: tuple[Callee, Callee] = Field(strict=False)
+    """Two judges, of two vendors."""
     tiebreak: Callee
+    """The third judge, of a third vendor."""
     params: dict[str, Any] = Field(default_factory=dict)
+    """Default parameters of the judges; `max_tokens` has to be among them or with each judge."""
 
     @property
     def all(self) -> tuple[Callee, Callee, Callee]:
@@ -143,15 +195,18 @@ class JudgesPlan(Frozen):
         return (*self.primary, self.tiebreak)
 
 
-class Caps(Frozen):
+class Caps(PlanRecord):
     """Spend caps in US dollars: the run, and optionally single models and judges by slug."""
 
     run: Usd
+    """The most that the whole run may spend, in US dollars."""
     models: dict[str, Usd] = Field(default_factory=dict)
+    """The most for single models, by slug."""
     judges: dict[str, Usd] = Field(default_factory=dict)
+    """The most for single judges, by slug."""
 
 
-class RunPlan(Frozen):
+class RunPlan(PlanRecord):
     """A run as its `run.toml` declares it.
 
     `run_id` is the name of its folder; `fresh` are the tokens of models that are asked anew, from its ledger. Neither
@@ -161,16 +216,27 @@ class RunPlan(Frozen):
     run_id: str
     fresh: dict[str, str] = Field(default_factory=dict)
     kind: Literal["live", "simulated"]
+    """`live` asks real models, `simulated` the built-in ones."""
     date: Day
+    """The day of the run, YYYY-MM-DD."""
     repeats: int = Field(default=3, ge=1, le=32767)
+    """How often each prompt is asked."""
     supersedes: str | None = None
+    """The id of the run that this one replaces."""
     bank: BankPin
+    """The bank that this run was planned for."""
     seeds: PlannedSeeds
+    """Seeds."""
     caps: Caps
+    """Spend caps."""
     params: dict[str, Any] = Field(default_factory=dict)
+    """Default parameters of the models; `max_tokens` has to be here or with each model."""
     endpoints: dict[str, EndpointPlan] = Field(default_factory=dict)
+    """Endpoints by name."""
     models: tuple[Subject, ...] = Field(strict=False, min_length=1)
+    """The models under test."""
     judges: JudgesPlan
+    """The panel."""
 
     @cached_property
     def judge_names(self) -> Judges:
