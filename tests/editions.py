@@ -10,9 +10,13 @@ from typing import Any, Literal
 from generator.data.folder import manifest_sha256, write_downloads
 from generator.data.table_files import DataFile
 from generator.edition.edition import Edition, Licence, Site
+from generator.html.assets import asset_files
 from generator.pages.all import render_pages, render_root
 from generator.pages.data import render_data
-from generator.receipts.pages import receipt_task, write_receipts
+from generator.pages.prose import render_prose
+from generator.receipts.explorer import render_explorer
+from generator.receipts.lists import render_list
+from generator.receipts.pages import receipt_assets, receipt_task, write_receipts
 from generator.runs.reader import load_run, read_shard
 from generator.runs.redactions import Redactions
 from generator.schema.audit_draw import auditable, draw, stratum_name
@@ -103,9 +107,12 @@ def write_data(edition: Edition, folder: Path) -> tuple[Edition, tuple[DataFile,
 
 
 def write_site(edition: Edition, dist: Path) -> Path:
-    """Write a site of one edition: pages, receipts, data; no prose and no assets. Returns its folder."""
+    """Write a site of one edition as publish does, but for search index and publication.json. Returns its folder."""
     edition, _ = write_data(edition, dist / "runs" / edition.run_id / "data")
-    for page, data in (*render_pages(edition), *render_root(edition, [edition])):
+    made = [*render_pages(edition), *render_root(edition, [edition]), *render_prose(edition), *asset_files()]
+    made += [*render_explorer(edition), *receipt_assets(edition.run_id)]
+    made += [render_list(edition, model) for model in edition.run.models]
+    for page, data in made:
         (dist / page).parent.mkdir(parents=True, exist_ok=True)
         (dist / page).write_bytes(data)
     for model in edition.run.models:

@@ -252,7 +252,7 @@ class TestNotComparable:
         record(dist, lambda body: body["runs"]["second"].update(note=["Another note."]))
         (dist / "CNAME").write_text("example.org")
         (dist / ".git").mkdir()
-        (dist / ".git" / "HEAD").write_text("a branch that is checked out is no part of the site")
+        (dist / ".git" / "HEAD").write_text("named as a whole by check_tree")
         assert {m.file for m in remade().mismatches} == {PUBLICATION, f"{SECOND}/run.html", "CNAME"}
 
     def test_a_record_that_cannot_be_read_is_a_mismatch(self, dist, remade):
@@ -317,7 +317,7 @@ class TestDifferences:
         held.hold("a/one.html", b"x")
         held.hold_rest("a", beside={"a/data"})
         assert held.findings.mismatches == [Mismatch("a/b/two.html", "file", "1 bytes", "a file that nothing makes")]
-        assert held.equal == {"a/one.html"}
+        assert held.seen == {"a/one.html"}
 
     def test_an_asset_without_a_hash_in_its_name_is_named(self, tmp_path):
         (tmp_path / "assets").mkdir()

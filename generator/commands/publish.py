@@ -74,10 +74,12 @@ def command(
         print(json.dumps({"out": str(out), **asdict(outcome)}))
         return
     size = f"{outcome.files:,} files, {outcome.bytes / 1e6:,.0f} MB"
-    if not outcome.changed:
+    if outcome.changed:
+        print(f"{out}: {size}; built {', '.join(outcome.built) or 'no run'}; the root shows {outcome.front}")
+        for word, found in (("kept", outcome.kept), ("removed", outcome.removed)):
+            if found:
+                print(f"{word}: {', '.join(found)}")
+    else:
         print(f"{out} is up to date ({size})")
-        return
-    print(f"{out}: {size}; built {', '.join(outcome.built) or 'no run'}; the root shows {outcome.front}")
-    for word, found in (("kept", outcome.kept), ("removed", outcome.removed)):
-        if found:
-            print(f"{word}: {', '.join(found)}")
+    for run, digest in outcome.pins.items():
+        print(f"Pin of run {run}: {digest}")

@@ -45,10 +45,11 @@ def page_links(data: bytes) -> PageLinks:
 
 @dataclass(frozen=True)
 class DeadLink:
-    """A link of a page that leads nowhere; `why` says what is missing."""
+    """A link of a page that leads nowhere: `target` as it is written, `file` where it leads, `why` what is missing."""
 
     page: str
     target: str
+    file: str
     why: str
 
     def __str__(self) -> str:
@@ -71,7 +72,7 @@ def dead_links(root: Path, pages: Iterable[str], base_url: str | None = None) ->
     for _, _, (name, anchor) in links:
         wanted.setdefault(name, set()).add(anchor)
     faults = {(name, anchor): why for name in wanted for anchor, why in _faults(root, name, wanted[name], read)}
-    return [DeadLink(page, target, faults[place]) for page, target, place in links if place in faults]
+    return [DeadLink(page, target, place[0], faults[place]) for page, target, place in links if place in faults]
 
 
 def _faults(root: Path, name: str, anchors: Iterable[str], read: Mapping[str, PageLinks]) -> Iterator[tuple[str, str]]:
@@ -101,7 +102,7 @@ def resolved(page: str, target: str, base_url: str | None = None) -> tuple[str, 
         return target, ""  # no address at all, so no file of that name either
     if parts.scheme or parts.netloc:
         return None
-    path, anchor = unquote(parts.path), unquote(parts.fragment)
+    path, anchor = parts.path, unquote(parts.fragment)
     if not path:
         return page, anchor
     if path.startswith("/"):
@@ -112,7 +113,7 @@ def resolved(page: str, target: str, base_url: str | None = None) -> tuple[str, 
     else:
         whole = posixpath.normpath(posixpath.join(posixpath.dirname(page), path))
     is_folder = path.endswith("/") or whole == "." or not path
-    return posixpath.normpath(posixpath.join(whole, "index.html")) if is_folder else whole, anchor
+    return unquote(posixpath.normpath(posixpath.join(whole, "index.html")) if is_folder else whole), anchor
 
 
 def is_filter(page: str, anchor: str) -> bool:

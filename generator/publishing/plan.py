@@ -93,7 +93,7 @@ class PublishPlan:
 
 @dataclass
 class PublishOutcome:
-    """What a publish did: for the command line and for scripts."""
+    """What a publish did: for the command line and for scripts. `pins`: by run, the hash of its data manifest."""
 
     built: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
@@ -102,6 +102,7 @@ class PublishOutcome:
     changed: bool = False
     files: int = 0
     bytes: int = 0
+    pins: dict[str, str] = field(default_factory=dict)
 
 
 def run_folders(content: Path) -> dict[str, Path]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from generator.machine.site_tree import check_site, locked
-from generator.publishing.changes import State, footprint, read_state, state_file
+from generator.publishing.changes import State, file_hash, footprint, read_state, state_file
 from generator.publishing.plan import Options, PublishOutcome, PublishPlan, plan_of
 
 __all__ = ["Options", "PublishOutcome", "publish"]
@@ -20,6 +20,13 @@ __all__ = ["Options", "PublishOutcome", "publish"]
 def publish(options: Options, report: Callable[[str], None] = lambda _: None) -> PublishOutcome:
     """Bring the site in `options.out` up to date with its inputs; the old site stays whole until the new one is."""
     check_site(options.out)  # before the walk below: a slip such as --out / would be walked for minutes
+    outcome = _published(options, report)
+    for run in sorted({*outcome.built, *outcome.kept}):
+        outcome.pins[run] = file_hash(options.out / "runs" / run / "data" / "manifest.json")
+    return outcome
+
+
+def _published(options: Options, report: Callable[[str], None]) -> PublishOutcome:
     file = state_file(options.cache_folder, options.out)
     planned = _planned(options, file)
     if isinstance(planned, PublishOutcome):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import functools
 import io
 import json
 import tempfile
@@ -17,7 +18,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,16 +26,19 @@ import pyarrow.parquet as pq
 from generator.data.folder import MANIFEST, SUMS
 from generator.data.table_files import weight_columns
 from generator.html.frame import TABLE_KEYS
+from generator.machine.walk import file_names
 from generator.runs.reader import Run, load_run
 from generator.runs.redactions import withdrawn_text
 from generator.schema.canonical import sha256_hex
 from generator.schema.columns import FORMATS, receipt_columns
 from generator.schema.errors import CheckError, InputError
-from generator.schema.names import shard_name
+from generator.schema.json_files import read_json
+from generator.schema.names import model_fault, shard_name
 from generator.schema.tables import RUN_WIDE, TABLES
 from generator.scoring.gate import Standing, standing_of
 from generator.scoring.reasons import published_reasons
 from generator.scoring.run import Scored, score_here
+from generator.stats.bootstrap import RESAMPLES
 from generator.verify.findings import ABSENT, Findings, differs
 from generator.verify.hashes import (
     RUN_MANIFEST,
@@ -42,10 +46,12 @@ from generator.verify.hashes import (
     check_metadata,
     check_records,
     check_sums,
-    entries,
-    read_json,
+    safe_name,
 )
-from generator.verify.tables import check_csv, check_table, read_table, table_files
+from generator.verify.tables import check_csv, check_table, file_notes, read_table, table_files
+from generator.verify.told import ToldManifest, ToldRun, read_told
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -80,42 +86,49 @@ def verify_data(folder: Path, place: Path | None = None) -> tuple[Findings, Reco
     findings = Findings()
     if not (folder / SUMS).is_file():
         raise InputError(f"{folder / SUMS}: not found; is {folder} a data folder?")
-    steps: list[Callable[[], None]] = [
-        lambda: check_sums(folder, findings),
-        lambda: check_manifest_files(folder, findings),
-        lambda: check_metadata(folder, findings),
-        lambda: check_records(folder, findings),
-    ]
-    for step in steps:
-        _collect(step, folder, findings)
-    found: list[Recomputed] = []
-    _collect(lambda: found.append(recompute(folder, place)), folder, findings)
-    if found:
-        _collect(lambda: found[0].right.update(check_tables(folder, found[0], findings)), folder, findings)
-        _collect(lambda: check_weights(folder, found[0], findings), folder, findings)
-        _collect(lambda: check_summary(folder, found[0], findings), folder, findings)
-    _collect(lambda: check_receipts_csv(folder, findings), folder, findings)
-    _collect(lambda: check_redactions(folder, findings), folder, findings)
-    return findings, found[0] if found else None
+    check = functools.partial(_collected, folder, findings)
+    check(lambda: check_sums(folder, findings))
+    check(lambda: check_metadata(folder, findings))
+    check(lambda: check_records(folder, findings))
+    check(lambda: check_receipts_csv(folder, findings))
+    manifest = check(lambda: _pinned(folder, findings))
+    if manifest is None:
+        return findings, None
+    check(lambda: check_manifest_files(folder, manifest, findings))
+    check(lambda: check_redactions(folder, manifest, findings))
+    found = check(lambda: recompute(folder, manifest, place))
+    if found is not None:
+        found.right.update(check(lambda: check_tables(folder, found, findings)) or {})
+        check(lambda: check_weights(folder, found, findings))
+        check(lambda: check_summary(manifest, found, findings))
+        check(lambda: check_marks(folder, found.run.manifest.simulated, findings))
+    return findings, found
 
 
-def _collect(step: Callable[[], None], folder: Path, findings: Findings) -> None:
+def _collected(folder: Path, findings: Findings, step: Callable[[], _T]) -> _T | None:
     """Run one step; input that it cannot read is a finding of the publication, not an error of the command."""
     try:
-        step()
+        return step()
     except InputError as error:
         findings.faults(_relative(line, folder) for line in error.faults)
+        return None
+
+
+def _pinned(folder: Path, findings: Findings) -> dict[str, Any]:
+    """Read manifest.json and note its hash, which pins the publication."""
+    manifest = read_told(folder / MANIFEST, ToldManifest)
+    findings.pins[MANIFEST] = sha256_hex((folder / MANIFEST).read_bytes())
+    return manifest
 
 
 def _relative(line: str, folder: Path) -> str:
     return line.removeprefix(f"{folder}/")
 
 
-def recompute(folder: Path, place: Path) -> Recomputed:
+def recompute(folder: Path, manifest: dict[str, Any], place: Path) -> Recomputed:
     """Lay the folder out as a run folder, read it and score it; raises InputError with whatever is wrong in it."""
-    manifest = read_json(folder / MANIFEST)
-    withheld = frozenset(str(c) for c in manifest.get("withheld", []))
-    resamples = int(manifest.get("resamples") or 10_000)
+    withheld = frozenset(manifest["withheld"])
+    resamples = manifest["resamples"] or RESAMPLES
     try:
         run = load_run(lay_out(folder, manifest, place))
         return Recomputed(run, score_here(run, withheld=withheld, resamples=resamples))
@@ -135,14 +148,16 @@ def lay_out(folder: Path, manifest: dict[str, Any], place: Path) -> Path:
     A shard that was published unchanged is held against the hash in the harness's manifest; for one that was split or
     holds a withdrawn response the hash of its published form stands in.
     """
-    run_manifest = read_json(folder / RUN_MANIFEST)
+    run_manifest = read_told(folder / RUN_MANIFEST, ToldRun)
     (place / "receipts").mkdir(parents=True)
-    published = {entry["model"]: entry for entry in entries(manifest.get("receipts"), f"{MANIFEST}: receipts")}
-    for shard in entries(run_manifest.get("shards"), f"{RUN_MANIFEST}: shards"):
-        data = _shard_bytes(folder, str(shard.get("model")))
-        if not published.get(shard.get("model"), {}).get("unchanged", True):
+    unchanged = {entry["model"]: entry["unchanged"] for entry in manifest["receipts"]}
+    for shard in run_manifest["shards"]:
+        if fault := model_fault(shard["model"]):
+            raise InputError(f"{RUN_MANIFEST}: {fault}")
+        data = _shard_bytes(folder, shard["model"])
+        if not unchanged.get(shard["model"], True):
             shard["sha256"] = sha256_hex(data)
-        (place / "receipts" / f"{shard_name(str(shard['model']))}.parquet").write_bytes(data)
+        (place / "receipts" / f"{shard_name(shard['model'])}.parquet").write_bytes(data)
     (place / MANIFEST).write_text(json.dumps(run_manifest), encoding="utf-8")
     bank = folder / "bank.json"
     if not bank.is_file():
@@ -240,14 +255,14 @@ def check_weights(folder: Path, recomputed: Recomputed, findings: Findings) -> N
         check_csv(folder / f"bootstrap_weights/{attribute}.csv", name[:-7] + "csv", published, columns, findings)
 
 
-def check_summary(folder: Path, recomputed: Recomputed, findings: Findings) -> None:
+def check_summary(manifest: dict[str, Any], recomputed: Recomputed, findings: Findings) -> None:
     """Hold mean band, gate and audit of manifest.json against the recomputation."""
-    manifest, scored = read_json(folder / MANIFEST), recomputed.scored
+    scored = recomputed.scored
     findings.compare(MANIFEST, "mean_band", manifest.get("mean_band"), json.loads(json.dumps(scored.mean_band)))
     findings.compare(MANIFEST, "audit", manifest.get("audit"), scored.tables["audit_summary"].to_pylist())
     check_standing(manifest, recomputed, findings)
     rows = _gates(scored.tables["agreement"].to_pylist())
-    told = {str(g.get("rubric")): g for g in entries(manifest.get("gate"), f"{MANIFEST}: gate")}
+    told = {gate["rubric"]: gate for gate in manifest["gate"]}
     for rubric, row in rows.items():
         for key, value in told.get(rubric, {"gate": ABSENT}).items():
             findings.compare(MANIFEST, f"gate|{rubric}|{key}", value, row.get(key))
@@ -293,21 +308,56 @@ def _check_reasons(manifest: dict[str, Any], right: list[dict[str, Any]], findin
         findings.compare(MANIFEST, f"reasons[{place}]", seen, wanted)
 
 
-def check_redactions(folder: Path, findings: Findings) -> None:
+def check_redactions(folder: Path, manifest: dict[str, Any], findings: Findings) -> None:
     """Hold every withdrawn response against its stated reason; a shard written anew needs a reason to be so."""
-    manifest, simulated = read_json(folder / MANIFEST), read_json(folder / RUN_MANIFEST).get("kind") == "simulated"
-    for entry in entries(manifest.get("receipts"), f"{MANIFEST}: receipts"):
-        excused = simulated or entry.get("redactions") or len(entry.get("files", ())) > 1
-        if not entry.get("unchanged") and not excused:
-            findings.add(MANIFEST, f"receipts[{entry.get('model')}].unchanged", False, "nothing that would change it")
-        wanted = {r["receipt_id"]: withdrawn_text(r["reason"], r["date"]) for r in entry.get("redactions", ())}
-        for name in entry.get("files", ()) if wanted else ():
-            table = read_table(folder / str(name))
+    for entry in manifest["receipts"]:
+        if not (entry["unchanged"] or manifest["simulated"] or entry["redactions"] or len(entry["files"]) > 1):
+            findings.add(MANIFEST, f"receipts[{entry['model']}].unchanged", False, "nothing that would change it")
+        wanted = {r["receipt_id"]: withdrawn_text(r["reason"], r["date"]) for r in entry["redactions"]}
+        for name in entry["files"] if wanted else ():
+            table = _receipt_texts(folder, name)
             for receipt, text in zip(table["receipt_id"].to_pylist(), table["response"].to_pylist(), strict=True):
                 if receipt in wanted:
-                    findings.compare(str(name), f"{receipt}|response", text, wanted.pop(receipt))
+                    findings.compare(name, f"{receipt}|response", text, wanted.pop(receipt))
         for receipt in wanted:
             findings.add(MANIFEST, f"redactions[{receipt}]", "listed", ABSENT)
+
+
+def _receipt_texts(folder: Path, name: str) -> pa.Table:
+    if not safe_name(name):
+        raise InputError(f"{MANIFEST}: receipts: {name!r} is no file of this folder")
+    try:
+        return read_table(folder / name).select(["receipt_id", "response"])
+    except KeyError as error:
+        raise InputError(f"{name}: {error.args[0]}") from None
+
+
+def check_marks(folder: Path, simulated: bool, findings: Findings) -> None:
+    """Hold every mark that the answers are simulated, or are not, against what the run's own names say.
+
+    `simulated`: by the vendors of the run, which `load_run` holds against its kind. A table of a simulated run has to
+    say so; receipts of another run may say nothing, as the harness wrote them.
+    """
+    for name in sorted(file_names(folder)):
+        found: Any = []
+        if name.endswith(".json") and name != "bank.json":
+            found = _marks(read_json(folder / name, "a data folder has it"))
+        elif name.endswith(".parquet"):
+            mark = file_notes(folder / name).get("simulated")
+            found = [] if mark is None and not simulated else [mark]
+        findings.checked["marks"] += len(found)
+        for mark in found:
+            if mark not in (simulated, "true" if simulated else "false"):
+                findings.add(name, "simulated", mark, "true" if simulated else "false")
+
+
+def _marks(value: Any) -> list[Any]:
+    """Return every member of that name in a JSON document."""
+    if isinstance(value, list):
+        return [mark for item in value for mark in _marks(item)]
+    if not isinstance(value, dict):
+        return []
+    return [mark for key, item in value.items() for mark in ([item] if key == "simulated" else _marks(item))]
 
 
 def _gates(rows: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -33,11 +33,15 @@ class Mismatch:
 
 @dataclass
 class Findings:
-    """Mismatches and counts, collected while a publication is checked; `notes` say what could not be compared."""
+    """Mismatches and counts, collected while a publication is checked.
+
+    `notes` say what could not be compared. `pins`: of each data manifest, by its path, the hash that pins its files.
+    """
 
     mismatches: list[Mismatch] = field(default_factory=list)
     checked: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
+    pins: dict[str, str] = field(default_factory=dict)
 
     def add(self, file: str, key: str, published: Any, recomputed: Any) -> None:
         """Record one difference."""
@@ -62,19 +66,27 @@ class Findings:
     def below(self, folder: str) -> Findings:
         """Return the same findings with every file named from one folder further up."""
         moved = [dataclasses.replace(m, file=f"{folder}/{m.file}") for m in self.mismatches]
-        return Findings(moved, self.checked, self.notes)
+        pins = {f"{folder}/{name}": digest for name, digest in self.pins.items()}
+        return Findings(moved, self.checked, self.notes, pins)
 
     def merge(self, other: Findings) -> None:
         """Take over the findings of a part."""
         self.mismatches.extend(other.mismatches)
         self.checked.update(other.checked)
         self.notes.extend(other.notes)
+        self.pins.update(other.pins)
 
     def as_json(self) -> dict[str, Any]:
         """Return what `--json` prints."""
         found = [dataclasses.asdict(m) for m in self.mismatches]
         counts = dict(sorted(self.checked.items()))
-        return {"ok": not found, "checked": counts, "not_compared": self.notes, "mismatches": found}
+        return {
+            "ok": not found,
+            "checked": counts,
+            "not_compared": self.notes,
+            "pins": self.pins,
+            "mismatches": found,
+        }
 
 
 def shown(value: Any) -> str:

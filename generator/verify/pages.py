@@ -1,34 +1,34 @@
-"""Holds every number on the pages against the recomputed tables (contract: publication, "Numbers on pages").
+"""Holds every number on pages that could not be made anew against the recomputed tables.
 
-Pages are read by pattern and not as a tree: sixty thousand of them have to be read in seconds, and each number stands
-alone in its element. An element that names a number in any other form is a finding itself: nothing hides by its shape.
+An element that names a number holds it and nothing else; one of any other form is a finding itself, so nothing hides by
+its shape.
+
+See contract: publication, "Numbers on pages".
 """
 
 from __future__ import annotations
 
-import html
 import re
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Container
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from generator.edition import paths
+from generator.edition.site_pages import SitePage, site_pages, typical_pages
 from generator.html.frame import NULL, SCORE_COLUMNS, TABLE_KEYS, number
+from generator.html.links import dead_links
 from generator.verify.data import Recomputed
 from generator.verify.findings import ABSENT, Findings, shown
+from generator.verify.markup import holds_text_alone, text_of, tree_of
 from generator.verify.receipts import ReceiptPages
 from generator.verify.tables import rows_by_key
 
-_ELEMENT = re.compile(
-    r"<(?P<tag>[a-zA-Z][\w-]*)\b(?P<before>[^<>]*?)\sdata-(?P<kind>score|cell)=\"(?P<key>[^\"<>]*)\"(?P<after>[^<>]*)>"
-    r"(?P<text>[^<]*)</(?P=tag)>"
-)
-_NAMED = re.compile(r"\sdata-(?:score|cell)\s*=", re.IGNORECASE)
-_SCALE = re.compile(r"\sdata-scale=\"([^\"]*)\"")
+_NUMBERS = "[data-score], [data-cell]"
 # A share as percent, and a pair read from its second member: nothing else may stand between a value and its text.
 _SCALES = {"": 1, "1": 1, "100": 100, "-1": -1, "-100": -100}
-_RUN = re.compile(r"<html[^>]*\sdata-run=\"([^\"]*)\"")
-_MARKED = (b"data-score", b"data-cell")
 
 
 @dataclass(frozen=True)
@@ -45,67 +45,80 @@ class RecomputedRows:
         return self._tables[table].get(key)
 
 
-def verify_pages(dist: Path, books: dict[str, RecomputedRows], equal: Container[str] = frozenset()) -> Findings:
-    """Check every page below a site folder; `books` are the runs scored anew, by id.
+def verify_pages(dist: Path, books: dict[str, RecomputedRows], made: Container[str] = frozenset()) -> Findings:
+    """Check every page below a site folder but those in `made`, which were made anew and compared byte for byte.
 
-    A page belongs to the run whose folder it is in; a root page to the run that its `data-run` names. `equal`: pages
-    that were made anew with the same bytes. Their numbers are held all the same, by means that no template has a part
-    in; the texts of receipts are not read a second time.
+    `books` are the runs scored anew, by id. A page belongs to the run whose folder it is in; a root page to the run
+    that its `data-run` names.
     """
     findings, unchecked = Findings(), dict[str, list[str]]()
     receipts = ReceiptPages(dist)
-    for path in pages(dist):
-        page, data = path.relative_to(dist).as_posix(), path.read_bytes()
+    for page in site_pages(dist):
         findings.checked["pages"] += 1
-        text = data.decode("utf-8", errors="replace")
-        if any(mark in data for mark in _MARKED):
-            run_id = run_of(page, text)
+        if page.path in made:
+            continue
+        tree = tree_of((dist / page.path).read_bytes())
+        if tree.css_first(_NUMBERS) is not None:
+            run_id = run_of(page, tree)
             if run_id in books:
-                check_page(page, text, books[run_id], findings)
+                check_page(page.path, tree, books[run_id], findings)
             else:
-                unchecked.setdefault(run_id, []).append(page)
-        receipts.check(page, text, findings, known=page in equal)
+                unchecked.setdefault(run_id, []).append(page.path)
+        receipts.check(page, tree, findings)
     for run_id, found in unchecked.items():
         more = f" (and {len(found) - 1} pages more)" if len(found) > 1 else ""
         findings.add(found[0], "run", f"{run_id or 'names no run'}{more}", "none of the runs that could be recomputed")
-    for book in books.values():
-        receipts.check_absent(book.recomputed.run, book.recomputed.scored.withheld, findings)
+    for run_id, book in books.items():
+        if paths.run_index(run_id) not in made:
+            receipts.check_absent(book.recomputed.run, book.recomputed.scored.withheld, findings)
     return findings
 
 
-def pages(dist: Path) -> Iterator[Path]:
-    """Yield every HTML page, in order of its path."""
-    yield from sorted(dist.rglob("*.html"))
+def check_links(dist: Path, base_url: str | None, findings: Findings) -> None:
+    """Find every link within the site that leads nowhere: on ordinary pages, and on one of each bulk template.
+
+    Of a page that is named as absent the many links to it need not be told.
+    """
+    gone = {mismatch.file for mismatch in findings.mismatches if mismatch.published == ABSENT}
+    pages = [page.path for page in typical_pages(site_pages(dist))]
+    findings.checked["pages with links"] += len(pages)
+    for link in (link for link in dead_links(dist, pages, base_url) if link.file not in gone):
+        findings.add(link.page, f"link to {link.target}", "a link", link.why)
 
 
-def run_of(page: str, text: str) -> str:
+def run_of(page: SitePage, tree: LexborHTMLParser) -> str:
     """Return the id of the run that a page shows: that of its folder, or what its `data-run` says."""
-    parts = page.split("/")
-    if len(parts) > 2 and parts[0] == "runs":
-        return parts[1]
-    found = _RUN.search(text)
-    return html.unescape(found.group(1)) if found else ""
+    if page.run is not None:
+        return page.run
+    root = tree.css_first("html[data-run]")
+    return (root.attributes["data-run"] or "") if root is not None else ""
 
 
-def check_page(page: str, text: str, book: RecomputedRows, findings: Findings) -> None:
+def check_page(page: str, tree: LexborHTMLParser, book: RecomputedRows, findings: Findings) -> None:
     """Check each number of one page."""
-    elements = list(_ELEMENT.finditer(text))
-    if len(elements) != len(_NAMED.findall(text)):
-        odd = f"{len(_NAMED.findall(text)) - len(elements)} elements in another form"
-        findings.add(page, "data-score and data-cell", odd, "an element that holds its number and nothing else")
-    checks: dict[str, Callable[[str, str, int], None]] = {
-        "score": lambda key, seen, scale: _check_score(page, key, seen, scale, book, findings),
-        "cell": lambda key, seen, scale: _check_cell(page, key, seen, scale, book, findings),
-    }
-    for element in elements:
-        scale = _SCALE.search(element["before"] + element["after"])
-        findings.checked["page numbers"] += 1
-        key, seen = html.unescape(element["key"]), html.unescape(element["text"]).strip()
-        factor = _SCALES.get(scale.group(1) if scale else "")
-        if factor is None:
-            findings.add(page, f"{key} data-scale", scale and scale.group(1), "one of 1, 100, -1, -100")
-        else:
-            checks[element["kind"]](key, seen, factor)
+    odd = 0
+    for element in tree.css(_NUMBERS):
+        keys = [name for name in ("data-score", "data-cell") if name in element.attributes]
+        if len(keys) != 1 or not holds_text_alone(element):
+            odd += 1
+            continue
+        _check_number(page, keys[0], element, book, findings)
+    if odd:
+        right = "an element that holds its number and nothing else"
+        findings.add(page, "data-score and data-cell", f"{odd} elements in another form", right)
+
+
+def _check_number(page: str, name: str, element: LexborNode, book: RecomputedRows, findings: Findings) -> None:
+    findings.checked["page numbers"] += 1
+    key, seen = element.attributes[name] or "", text_of(element).strip()
+    written = element.attributes.get("data-scale") or ""
+    scale = _SCALES.get(written)
+    if scale is None:
+        findings.add(page, f"{key} data-scale", written, "one of 1, 100, -1, -100")
+    elif name == "data-score":
+        _check_score(page, key, seen, scale, book, findings)
+    else:
+        _check_cell(page, key, seen, scale, book, findings)
 
 
 def _check_score(page: str, key: str, seen: str, scale: int, book: RecomputedRows, findings: Findings) -> None:

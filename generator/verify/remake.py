@@ -44,7 +44,8 @@ from generator.scoring.reasons import Reason, load_reasons
 from generator.verify.bytes import Held
 from generator.verify.data import Recomputed, standing_now
 from generator.verify.findings import Findings
-from generator.verify.hashes import RUN_MANIFEST, read_json
+from generator.verify.hashes import RUN_MANIFEST
+from generator.verify.told import ToldManifest, ToldRun, read_told
 
 Files = Iterator[tuple[str, bytes]]
 
@@ -76,8 +77,8 @@ def edition_of(data: Path, found: Recomputed, making: Making, words: Words) -> E
     making.write_words(found.run.folder)
     # Of a shard that was written anew the run folder names the published hash; pages show the harness's manifest.
     shutil.copyfile(data / RUN_MANIFEST, found.run.folder / MANIFEST)
-    run = dataclasses.replace(found.run, manifest=load_manifest(read_json(data / RUN_MANIFEST), RUN_MANIFEST))
-    manifest = read_json(data / MANIFEST)
+    run = dataclasses.replace(found.run, manifest=load_manifest(read_told(data / RUN_MANIFEST, ToldRun), RUN_MANIFEST))
+    manifest = read_told(data / MANIFEST, ToldManifest)
     return Edition(
         site=words.site,
         run=run,
@@ -110,7 +111,7 @@ def _told(manifest: dict[str, Any]) -> tuple[Reason, ...]:
 def remake_run(edition: Edition, held: Held, place: Path) -> None:
     """Hold every file of a run; `place` takes the data files while they are described."""
     run_id, dist = edition.run_id, held.dist
-    manifest = read_json(dist / paths.data_file(run_id, MANIFEST))
+    manifest = read_told(dist / paths.data_file(run_id, MANIFEST), ToldManifest)
     for name, data in _data_and_pages(edition, manifest, held, place):
         held.hold(name, data)
     for name, data in (*render_explorer(edition), *receipt_assets(run_id)):

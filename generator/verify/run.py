@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from generator.html.frame import TABLE_KEYS
+from generator.runs.reader import Run, read_shard
 from generator.schema.errors import InputError
 from generator.schema.tables import TABLES
 from generator.scoring.run import Scored
@@ -15,6 +18,20 @@ from generator.verify.findings import Findings
 from generator.verify.tables import check_csv, check_table, read_table
 
 SCORES_FOLDER = "scores"
+_PLACE = ("concept", "framing", "group", "repeat")
+
+
+def check_rows(run: Run, findings: Findings) -> None:
+    """Find receipts that the plan of a run has and its shards have not: the first of each model by its place.
+
+    Of an imported run nobody knows what was asked and not handed over.
+    """
+    for entry in run.manifest.shards if run.manifest.kind != "imported" else ():
+        if run.absent[entry.model]:
+            there = run.layout.positions(read_shard(run, entry.model, _PLACE))
+            first = int(np.setdiff1d(np.arange(run.layout.size), there)[0])
+            place = ", ".join(str(part) for part in run.layout.key(first)[1:])
+            findings.add(entry.file, f"rows, {place}", f"{entry.rows:,} rows", f"{run.layout.size:,} rows")
 
 
 def check_run_tables(folder: Path, scored: Scored, findings: Findings) -> None:

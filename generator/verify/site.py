@@ -20,13 +20,11 @@ from generator.verify.findings import Findings
 from generator.verify.remake import Words, edition_of, not_comparable, remake_run
 from generator.verify.root import remake_root
 
-_REPOSITORY = ".git"  # a site that is deployed from a branch may be checked where it is checked out
-
 
 def remake_site(
     dist: Path, found: Mapping[str, Recomputed], content: Path, place: Path, findings: Findings
 ) -> frozenset[str]:
-    """Make anew whatever this program made, and hold it; returns the files that have the same bytes.
+    """Make anew whatever this program made, and hold it; returns the files that were compared.
 
     `found`: the runs scored anew, by id, in folders that still stand. `place`: a new folder for what is made.
     """
@@ -53,8 +51,8 @@ def remake_site(
     front = _remake_root(publication, words, found, held)
     if front is not None:
         held.hold(*render_publication(front, [], records, words.sources))
-        held.hold_rest("", beside={_REPOSITORY, *(f"runs/{run}" for run in _standing(dist))})
-    return frozenset(held.equal)
+        held.hold_rest("", beside={f"runs/{run}" for run in _standing(dist)})
+    return frozenset(held.seen)
 
 
 def _standing(dist: Path) -> list[str]:

@@ -11,11 +11,13 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from generator.data.csv_text import csv_bytes, csv_columns
 from generator.schema.columns import Column, arrow_schema
 from generator.schema.errors import InputError
 from generator.schema.parquet_files import TABLE, read_parquet
+from generator.schema.parquet_pages import PageError, read_footer
 from generator.verify.findings import ABSENT, TOLERANCE, Findings
 
 
@@ -37,6 +39,25 @@ def read_table(path: Path) -> pa.Table:
         return read_parquet(path, str(path), bounds=TABLE)
     except FileNotFoundError:
         raise InputError(f"{path}: not found") from None
+
+
+def row_count(data: bytes, where: str) -> int:
+    """Return the rows of a Parquet file by its footer; raises InputError when it is none."""
+    try:
+        return read_footer(memoryview(data)).rows
+    except PageError as error:
+        raise InputError(f"{where}: not a Parquet file that can be read: {error}") from None
+
+
+def file_notes(path: Path) -> dict[str, str]:
+    """Return what a Parquet file says of itself in its metadata; raises InputError when it is none."""
+    data = path.read_bytes()
+    row_count(data, str(path))
+    try:
+        notes = pq.read_schema(pa.BufferReader(data)).metadata or {}
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: not a readable Parquet file: {str(error).splitlines()[0]}") from None
+    return {key.decode(errors="replace"): value.decode(errors="replace") for key, value in notes.items()}
 
 
 def check_csv(path: Path, name: str, table: pa.Table, columns: Sequence[Column], findings: Findings) -> None:
