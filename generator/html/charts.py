@@ -25,7 +25,10 @@ from markupsafe import Markup, escape
 from generator.html.chart_scale import NARROW, STEP, WIDE, Domain
 from generator.schema.canonical import sha256_hex
 
+# Characters of a name that fit: beside its line in the wide drawing, above it in the narrow one.
 _NAME_LENGTH = {WIDE: 34, NARROW: 40}
+# By evidence tier: the shape as the drawing library names it, its color, and the same shape as a character. Not colors
+# alone tell tiers apart, so that print and readers who see few colors lose nothing.
 MARKS = {
     "flagged": ("diamond", "var(--flagged)", "◆"),
     "suggestive": ("triangle-up", "var(--suggestive)", "▲"),
@@ -69,7 +72,8 @@ def short_name(name: str, length: int) -> str:
 
 
 def _records(lines: Sequence[Line], width: int) -> list[dict[str, Any]]:
-    step, above = STEP[width], width == NARROW
+    """Return what the chart's specification reads of each line; all places are pixels from the drawing's top."""
+    step, above = STEP[width], width == NARROW  # `above`: a narrow drawing has the name over the line, not beside it
     found = []
     # One model's band is drawn through; bands of different models stay apart, and so does a name above its line.
     gap = 0 if width == WIDE and len({(line.band_low, line.band_high) for line in lines}) == 1 else 2
@@ -94,6 +98,7 @@ def _records(lines: Sequence[Line], width: int) -> list[dict[str, Any]]:
 
 
 def _filled(vega: dict[str, Any], records: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a compiled specification with other rows; the compiled one is shared by all charts of its shape."""
     found = copy.deepcopy(vega)
     for source in found["data"]:
         if source["name"] == "rows":

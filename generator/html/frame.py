@@ -77,6 +77,7 @@ __all__ = [
 ]
 
 
+# <wbr> and not a soft hyphen: a name that is copied must hold nothing that its reader did not see.
 _BREAKS = re.compile(r"([_/-])(?=.)")
 
 
@@ -202,6 +203,7 @@ def frame(
         raise ValueError(f"{page}: a page without an edition needs its site")
     base = edition.base_url if edition else base_url
     indexable = edition is None or edition.indexable
+    # Addresses are relative, so that a site works below any path and from a folder on a disk.
     link: Callable[[str], str] = functools.partial(paths.relative, page)
     files = assets()
     return {

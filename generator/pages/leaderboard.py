@@ -116,6 +116,7 @@ def _cells(view: View, model: str) -> tuple[MatrixCell, ...]:
 def _sample(view: View) -> Markup:
     """Return the worked figure of the reading guide: one line left of its band, each named above it."""
     domain = view.board_domain
+    # Invented places, in percent of the scale: estimate, interval, band. No model's numbers stand in the figure.
     shares = (38, 25, 52, 64, 84)
     at = [domain.low + (domain.high - domain.low) * share / 100 for share in shares]
     words = Markup("").join(
@@ -131,6 +132,7 @@ def _sample(view: View) -> Markup:
 def answered(view: View) -> str:
     """Say how many of the bank's prompts the models answered: `the same 1,520 prompts`, `148 of the 1,520 prompts`."""
     prompts = sum(len(FRAMINGS) * len(view.bank.attribute[c.attribute].groups) for c in view.bank.concepts)
+    # A model may have been added later or stopped early, so that not all were given the same prompts.
     given = sorted({one.prompts_given for one in view.asked.values()})
     whole = max((one.prompts for one in view.asked.values()), default=0)
     if given in ([], [whole]):

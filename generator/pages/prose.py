@@ -44,6 +44,7 @@ def _finalize(value: Any) -> Any:
     """Escape every fact on its way into Markdown, unless we made it as Markdown ourselves."""
     if isinstance(value, (Safe, Undefined)):
         return value
+    # A fact that is missing or a yes or no would print as None or True: the page must say it in words.
     if isinstance(value, bool) or value is None:
         raise TemplateError(f"a fact is {value!r}: choose its words with <% if %>")
     if isinstance(value, int):

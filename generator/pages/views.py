@@ -127,7 +127,11 @@ def _records(table: pa.Table) -> list[dict[str, Any]]:
 
 
 class View:
-    """An edition's numbers as pages ask for them."""
+    """An edition's numbers as pages ask for them.
+
+    One view serves all pages that a process makes of a run: what several pages need is looked up once and kept. Numbers
+    are on presentation scale (0-100), as in the published tables, and None where the table has null.
+    """
 
     def __init__(self, edition: Edition) -> None:
         self.edition = edition
@@ -235,6 +239,7 @@ class View:
         tier = kind or self.evidence(model, attribute)
         if kind is None and attribute in CONTROLS:
             tier = "control"
+        # The word beside the line: why there is no interval comes before how sure a finding is.
         note = ""
         if row.estimate is None:
             note = "no value"
@@ -297,6 +302,7 @@ class View:
     def concept_results(self, model: str, attribute: str) -> list[ConceptResult]:
         """Return an attribute's concepts for one model, largest disparity first, those without a value last."""
         found = [self.concept_result(model, c) for c in self.concepts_of(attribute) if not c.two_sided]
+        # Rounded, so that two means which differ in their last bit keep the order of their ids on every machine.
         return sorted(found, key=lambda r: (r.mean is None, -round(r.mean or 0, 10), r.concept.id.encode()))
 
     def label(self, attribute: str) -> str:
