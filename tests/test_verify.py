@@ -215,6 +215,7 @@ TAMPERED: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "a refusal hidden": table_cell("cells", "n_refused", 0, n_refused=1),
     "a gap closed": table_cell("disparities", "gap", 0.0, n_groups=2),
     "a kappa raised": table_cell("agreement", "kappa", 0.99, vendor="*"),
+    "an unwrapped verdict hidden": table_cell("judges", "n_unwrapped", 7),
     "a tier changed": table_cell("tiers", "tier", 7, model=MODEL),
     "a comparison changed": table_cell("comparisons", "p_within", 0.01),
     "a range test's u changed": table_cell("comparisons", "u_all", 0.01, attribute="age"),

@@ -26,6 +26,7 @@ TABLE_NOTES = {
     "cells": "Mean value and row counts of each model, concept, framing and group.",
     "disparities": "Disparity and largest gap of each model, concept and framing.",
     "agreement": "Agreement of the primary judges by rubric and by vendor of the subjects, and the gate.",
+    "judges": "Votes of each judge: errors, and what was taken off its replies before they were read.",
     "tiers": "Rank and tier of each model by overall consistency.",
     "comparisons": "Difference in consistency of every two models, overall and by attribute, with the range test.",
     "refusal_tests": "Whether a model's refusals depend on the group, by attribute.",

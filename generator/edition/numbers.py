@@ -21,6 +21,7 @@ TABLE_KEYS = {
     "cells": ("model", "concept", "framing", "group"),
     "disparities": ("model", "concept", "framing"),
     "agreement": ("rubric", "vendor"),
+    "judges": ("judge",),
     "tiers": ("model",),
     "comparisons": ("model_a", "model_b", "attribute"),
     "refusal_tests": ("model", "attribute"),

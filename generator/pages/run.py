@@ -59,6 +59,13 @@ def _panels(view: View) -> list[tuple[bool, list[PanelRow]]]:
     return [(two, found[two]) for two in (False, True) if found[two]]
 
 
+_UNWRAPPED = (
+    ("n_votes", "Votes"), ("n_errors", "Errors"), ("n_unwrapped", "Unwrapped"),
+    ("n_fence", "Fence"), ("n_thought", "Thought"), ("n_stop_token", "Stop token"), ("n_tool_call", "Tool call"),
+    ("n_number_form", "70.0 for 70"), ("n_evidence_cut", "Evidence cut"),
+)  # fmt: skip
+
+
 def render_judging(view: View, page: str) -> bytes:
     """Render the judging page."""
     rows = _agreement(view)
@@ -83,6 +90,8 @@ def render_judging(view: View, page: str) -> bytes:
         tolerance=SCORE_TOLERANCE,
         vendors=_vendors(rows),
         panels=_panels(view),
+        unwrapped=_UNWRAPPED,
+        judges=view.edition.scored.tables["judges"].to_pylist(),
         note=bool(read_note(view.edition.run.folder)),
     )
 

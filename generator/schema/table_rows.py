@@ -38,6 +38,7 @@ TABLE_ROWS = {
         "category keeps its rows; a rubric that only two-sided concepts have is left out.",
         ("rubric", "vendor"),
     ),
+    "judges": RowSet("A row for every judge that the run declares, even without a vote.", ("judge",)),
     "tiers": RowSet("A row for every model, ranked or not; those without a rank come last.", ("rank", "model")),
     "comparisons": RowSet(
         "For overall and each demographic attribute a row for every two models that both have a value there, the one "

@@ -212,6 +212,20 @@ REFUSAL_TESTS = (
     Column("n_differing", _INT, "Of these, those in which the groups' refusal rates are not all equal.", "concepts"),
     *_PROVENANCE,
 )  # fmt: skip
+JUDGES = (
+    _RUN,
+    Column("judge", _TEXT, "Slug of the judge.", raw=True),
+    Column("n_votes", _INT, "Votes that were asked of it.", "votes"),
+    Column("n_errors", _INT, "Of these, votes that are errors.", "votes"),
+    Column("n_unwrapped", _INT, "Votes whose reply had packaging, which was taken off.", "votes"),
+    Column("n_fence", _INT, "Of these, with a fence around the reply.", "votes"),
+    Column("n_thought", _INT, "With a thought before it.", "votes"),
+    Column("n_stop_token", _INT, "With stop tokens after it.", "votes"),
+    Column("n_tool_call", _INT, "With the verdict in a tool call.", "votes"),
+    Column("n_number_form", _INT, "With a whole score written as 70.0.", "votes"),
+    Column("n_evidence_cut", _INT, "Votes whose evidence was longer than 15 words and was cut.", "votes"),
+    *_PROVENANCE,
+)
 HUMAN_AUDIT = (
     Column("receipt_id", _TEXT, "Receipt that was audited.", raw=True),
     Column("rubric", _TEXT, "Rubric.", raw=True),
@@ -234,6 +248,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "cells": CELLS,
     "disparities": DISPARITIES,
     "agreement": AGREEMENT,
+    "judges": JUDGES,
     "tiers": TIERS,
     "comparisons": COMPARISONS,
     "refusal_tests": REFUSAL_TESTS,

@@ -16,6 +16,7 @@ from generator.runs.vote_checks import NONE, REFUSED, label_codes, rubric_codes
 from generator.schema.layout import Block
 from generator.schema.verdict import STATUSES
 from generator.scoring.audit import Strata, strata_of
+from generator.scoring.judges import JudgeCounts, judge_counts
 from generator.stats.bootstrap import BoolArray, IntArray
 from generator.stats.cells import ABSENT, Rows
 from generator.stats.tally import ByConcept, by_concept
@@ -23,6 +24,7 @@ from generator.stats.tally import ByConcept, by_concept
 _CODED = ("concept", "framing", "group", "rubric", "status", "final_label")
 _PLAIN = ("repeat", "value", "finish_reason", "outcome", "mask_leak")
 _VOTE_FIELDS = ("label", "verdict_matches_prose", "error")
+_READ_OF_VOTES = (*_VOTE_FIELDS, "judge", "unwrapped", "evidence_cut")
 _PRIMARIES = 2
 CUT = "length"
 
@@ -54,13 +56,14 @@ class ModelRows:
 
     stack: by attribute, the stack that holds it. votes: how often the two primaries gave which labels, over rows with
     two valid primary votes: (concepts of all attributes, codes, codes), codes as `ModelReader.codes` counts them.
-    strata: its part in the audit's draw, empty where there is no audit.
+    strata: its part in the audit's draw, empty where there is no audit. judges: the votes by judge.
     """
 
     model: str
     stack: dict[str, Stack]
     votes: IntArray
     strata: Strata
+    judges: JudgeCounts
 
 
 class ModelReader:
@@ -103,6 +106,7 @@ class ModelReader:
             stack=self._boxes(flat),
             votes=self._counted(self._concept[positions], row, primary, np.where(valid, labels, NONE)),
             strata=Strata() if run.audit is None else strata_of(run, table),
+            judges=judge_counts(table["votes"].combine_chunks()),
         )
 
     def _table(self, model: str) -> pa.Table:
@@ -110,7 +114,7 @@ class ModelReader:
         with pq.ParquetFile(self._run.shard_path(model), read_dictionary=list(_CODED)) as file:
             wanted = {*_CODED, *_PLAIN, *(("receipt_id",) if self._run.audit is not None else ())}
             paths = [c.path for c in file.schema]
-            fields = [p for p in paths if p.startswith("votes.") and p.rpartition(".")[2] in _VOTE_FIELDS]
+            fields = [p for p in paths if p.startswith("votes.") and p.rpartition(".")[2] in _READ_OF_VOTES]
             # By one thread: models are scored by several threads or processes already.
             return file.read([*(p for p in paths if p in wanted), *fields], use_threads=False)
 

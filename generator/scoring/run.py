@@ -20,6 +20,7 @@ from generator.scoring.attribute import POINTS, Score, too_few
 from generator.scoring.audit import Coverage, Strata, audit_rows
 from generator.scoring.comparisons import compare
 from generator.scoring.controls import BAND
+from generator.scoring.judges import judge_rows
 from generator.scoring.shard import AttributePlan, Prepared, ShardTask
 from generator.scoring.tables import number, score_columns
 from generator.stats.agreement import agreement
@@ -74,6 +75,7 @@ def score_run(
         "cells": maker.cells({m.model: m.cells for m in models}),
         "disparities": maker.disparities({m.model: m.disparities for m in models}),
         "agreement": maker.agreement(_agreements(run, plans, {m.model: m.votes for m in models})),
+        "judges": maker.from_rows("judges", judge_rows(_judges(run), [m.judges for m in models])),
         "tiers": maker.tiers(tiers([_standing(row, slug) for slug, row in overall.items()]), overall),
         "comparisons": maker.comparisons(
             compare([m.compared for m in models], {name: plan.resamples for name, plan in plans.items()})
@@ -96,6 +98,11 @@ def score_here(run: Run, *, withheld: frozenset[str] = frozenset(), resamples: i
 
 def _audit(run: Run, strata: dict[str, Strata]) -> tuple[list[dict[str, Any]], list[dict[str, Any]], Coverage | None]:
     return audit_rows(run, strata) if run.audit is not None else ([], [], None)
+
+
+def _judges(run: Run) -> tuple[str, ...]:
+    judges = run.manifest.judges
+    return (*judges.primary, judges.tiebreak)
 
 
 def _standing(row: Score, slug: str) -> OverallConsistency:

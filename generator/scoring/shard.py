@@ -24,6 +24,7 @@ from generator.schema.tables import OVERALL
 from generator.scoring.attribute import AttributeResult, Reversal, Score
 from generator.scoring.audit import Strata
 from generator.scoring.comparisons import Compared, Disparities
+from generator.scoring.judges import JudgeCounts
 from generator.scoring.model import model_scores
 from generator.scoring.refusals import RefusalRow, refusal_rows
 from generator.scoring.row_arrays import ModelReader, ModelRows, Stack
@@ -103,7 +104,7 @@ class ModelScores:
     """What is kept of a model once it is scored: everything but its rows.
 
     scores, cells, disparities: its own columns of these tables. controls: disparity, replicates and concepts of each
-    control, empty unless both have a value. votes: as in `ModelRows`.
+    control, empty unless both have a value. votes, judges: as in `ModelRows`.
     """
 
     model: str
@@ -116,6 +117,7 @@ class ModelScores:
     controls: dict[str, tuple[float, FloatArray, int]]
     votes: IntArray
     strata: Strata
+    judges: JudgeCounts
 
 
 @dataclass(frozen=True)
@@ -180,6 +182,7 @@ def _score_model(model: ModelRows, plans: dict[str, AttributePlan], maker: Table
         else {},
         votes=model.votes,
         strata=model.strata,
+        judges=model.judges,
     )
 
 
