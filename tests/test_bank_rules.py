@@ -108,7 +108,7 @@ class TestBankToml:
 
 class TestContract:
     def test_each_rule_is_named_in_the_contract(self) -> None:
-        text = Path("docs/contract/bank.md").read_text("utf-8").partition("`rules` in `bank.json`")[2]
+        text = Path("docs/contract/bank.md").read_text("utf-8").partition("## Rules of the bank")[2]
         assert all(f"`{name}`" in text for name in BankRules.model_fields)
 
 
