@@ -5,11 +5,14 @@ from __future__ import annotations
 import shutil
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from generator.commands.publish import command
 from generator.edition import paths
 from generator.html.links import dead_links, page_links, resolved
+from generator.schema.canonical import sha256_hex
 from generator.schema.errors import InputError
 from tests.publications import _quick, answers, contents, make_content, make_small_run, run_publish  # noqa: F401
 
@@ -127,3 +130,15 @@ class TestPublish:
         make_small_run(content, "first", answers=no_controls)
         run_publish(content, tmp_path / "dist", preview=True)
         assert "no excess over a control to follow" in (tmp_path / "dist/methodology/worked-example.html").read_text()
+
+
+def test_publish_prints_the_pin_of_every_run_also_where_nothing_changed(tmp_path):
+    content, out = make_content(tmp_path / "content", runs=("first", "second")), tmp_path / "dist"
+    expected = []
+    for _ in range(2):
+        told = CliRunner().invoke(command, ["--content", str(content), "--out", str(out), "--jobs", "1"]).stdout
+        expected = [
+            f"Pin of run {run}: {sha256_hex((out / 'runs' / run / 'data' / 'manifest.json').read_bytes())}"
+            for run in ("first", "second")
+        ]
+        assert told.splitlines()[-2:] == expected

@@ -79,3 +79,31 @@ class TestFullDisk:
     def test_an_error_of_another_kind_passes(self, tmp_path):
         with pytest.raises(FileNotFoundError), trees.fresh_tree(tmp_path / "dist"):
             (tmp_path / "none").read_bytes()
+
+
+class TestLinks:
+    """Nothing of a site is a symbolic link: it would show other bytes tomorrow, and lead out of the tree."""
+
+    @pytest.fixture
+    def tree(self, tmp_path):
+        for name in ("old/runs/a", "new"):
+            (tmp_path / name).mkdir(parents=True)
+        (tmp_path / "secret").write_bytes(b"x")
+        (tmp_path / "old/runs/a/page.html").symlink_to(tmp_path / "secret")
+        (tmp_path / "old/runs/a/folder").symlink_to(tmp_path)
+        return trees.Tree(tmp_path / "new", tmp_path / "old")
+
+    def test_a_run_is_not_kept_with_one_in_it(self, tree):
+        with pytest.raises(InputError, match=r"runs/a/(page\.html|folder): a symbolic link, which no publish made"):
+            tree.keep("runs/a")
+
+    def test_a_file_is_not_kept_when_it_is_one(self, tree):
+        with pytest.raises(InputError, match=r"page\.html: a symbolic link"):
+            tree.keep_file("runs/a/page.html")
+
+    def test_one_with_the_right_bytes_is_written_anew(self, tree):
+        tree.write("runs/a/page.html", b"x")
+        assert not (tree.root / "runs/a/page.html").is_symlink()
+        assert (tree.root / "runs/a/page.html").read_bytes() == b"x"
+        tree.settle("runs/a")
+        assert not (tree.root / "runs/a/page.html").is_symlink()

@@ -190,12 +190,26 @@ def _strings(column: Text | Html) -> pa.Array:
 
 def _loop(loop: Loop, nested: Nested) -> pa.Array:
     items = int(nested.offsets[-1])
-    if items == 0:
-        return pa.array([""] * (len(nested.offsets) - 1), pa.string())
-    texts = render_columns(loop.parts, nested.columns, items)
-    # A join over a list is a change of offsets: the items' bytes already lie one after the other.
-    ends = np.frombuffer(texts.buffers()[1], np.int32, items + 1, texts.offset * 4)[nested.offsets]
-    return pa.StringArray.from_buffers(len(nested.offsets) - 1, pa.py_buffer(ends.tobytes()), texts.buffers()[2])
+    texts = render_columns(loop.parts, nested.columns, items) if items else pa.array([], pa.string())
+    return collapsed(texts, nested.offsets)
+
+
+def edges_of(texts: pa.Array) -> Ints:
+    """Return where each text of an Arrow string array begins in its bytes, and where the last one ends."""
+    edges: Ints = np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1, texts.offset * 4)
+    return edges
+
+
+def cut(texts: pa.Array, edges: Ints) -> pa.Array:
+    """Return the bytes of a string array as other texts, that begin and end at `edges`; copies none of them."""
+    return pa.StringArray.from_buffers(len(edges) - 1, pa.py_buffer(edges.tobytes()), texts.buffers()[2])
+
+
+def collapsed(pieces: pa.Array, offsets: Ints) -> pa.Array:
+    """Return one text a row from pieces that lie one after the other; `offsets` count pieces (rows + 1, from 0)."""
+    if len(pieces) == 0:
+        return pa.array([""] * (len(offsets) - 1), pa.string())
+    return cut(pieces, edges_of(pieces)[offsets])
 
 
 def render_columns(parts: tuple[Part, ...], columns: Mapping[str, PageColumn], length: int) -> pa.Array:
@@ -235,7 +249,7 @@ def list_offsets(lists: pa.ListArray) -> Ints:
 
 def write_slices(folder: str, names: list[str], texts: pa.Array) -> int:
     """Write each text as a file below `folder`, by plain system calls; returns the bytes written."""
-    edges = np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1, texts.offset * 4).tolist()
+    edges = edges_of(texts).tolist()
     data = memoryview(texts.buffers()[2]).cast("B")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     for name, start, end in zip(names, edges[:-1], edges[1:], strict=True):

@@ -73,13 +73,15 @@ class Tree:
 
 def _same(path: Path, data: bytes) -> bool:
     try:
-        return path.stat().st_size == len(data) and path.read_bytes() == data
+        return not path.is_symlink() and path.stat().st_size == len(data) and path.read_bytes() == data
     except OSError:
         return False
 
 
 def link_file(source: str, target: str) -> None:
-    """Link a file, or copy it where the file system has no hard links."""
+    """Link a file, or copy it where the file system has no hard links; raises InputError on a symbolic link."""
+    if os.path.islink(source):  # noqa: PTH114 - 60,000 files: strings are several times faster than Path
+        raise InputError(f"{source}: a symbolic link, which no publish made; take it away, or publish that run anew")
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError as error:

@@ -23,7 +23,7 @@ from generator.edition.banners import Source
 from generator.edition.edition import Edition
 from generator.html.frame import frame, render_page
 from generator.html.markdown import Converted, Safe, code, convert_page, plain
-from generator.pages.prose_facts import facts_of, restored
+from generator.pages.prose_facts import facts_of
 from generator.pages.worked_example import worked_example
 from generator.schema.errors import InputError
 from generator.schema.places import own_folder
@@ -151,7 +151,7 @@ def _render(edition: Edition, page: str, file: str, name: str | None) -> bytes:
         "methodology.html",
         context,
         prose=prose,
-        body=restored(prose.html),
+        body=prose.html,
         contents=here,
         previous=here[place - 1] if place > 0 else None,
         following=here[place + 1] if name and place + 1 < len(order) else None,

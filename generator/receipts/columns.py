@@ -15,7 +15,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from generator.html.bulk import Html, Ints, Nested, PageColumn, Text, escaped, list_offsets, plain
+from generator.html.bulk import (
+    Html,
+    Ints,
+    Nested,
+    PageColumn,
+    Text,
+    collapsed,
+    cut,
+    edges_of,
+    escaped,
+    list_offsets,
+    plain,
+)
 from generator.html.frame import HIDDEN_POINTS, breakable, concept_title, visible
 from generator.html.receipt_words import (
     NO_LABEL,
@@ -75,14 +87,6 @@ def visible_html(array: pa.Array) -> pa.Array:
     return pc.replace_with_mask(html, pc.fill_null(odd, False), pa.array(shown, pa.string()))
 
 
-def collapsed(pieces: pa.Array, offsets: Ints) -> pa.Array:
-    """Return one text a row from pieces that lie one after the other; `offsets` count pieces (rows + 1, from 0)."""
-    if len(pieces) == 0:
-        return pa.array([""] * (len(offsets) - 1), pa.string())
-    ends = np.frombuffer(pieces.buffers()[1], np.int32, len(pieces) + 1, pieces.offset * 4)[offsets]
-    return pa.StringArray.from_buffers(len(offsets) - 1, pa.py_buffer(ends.tobytes()), pieces.buffers()[2])
-
-
 def marked_html(texts: pa.Array, span_offsets: Ints, starts: Ints, ends: Ints, css: str) -> pa.Array:
     """Return untrusted texts with their spans (code points) in marks, everything else as `visible_html`.
 
@@ -90,7 +94,7 @@ def marked_html(texts: pa.Array, span_offsets: Ints, starts: Ints, ends: Ints, c
     offsets into the same bytes.
     """
     rows = len(texts)
-    edges = np.frombuffer(texts.buffers()[1], np.int32, rows + 1, texts.offset * 4)
+    edges = edges_of(texts)
     data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)[: edges[-1]]
     # Where code points begin, in bytes; the place after the last one closes the list.
     leads = np.append(np.flatnonzero((data[edges[0] :] & 0xC0) != 0x80) + edges[0], edges[-1])
@@ -103,7 +107,7 @@ def marked_html(texts: pa.Array, span_offsets: Ints, starts: Ints, ends: Ints, c
     cuts[home[owner] + 1 + 2 * spans] = leads[first[owner] + starts]
     cuts[home[owner] + 2 + 2 * spans] = leads[first[owner] + ends]
     cuts[-1] = edges[-1]
-    pieces = pa.StringArray.from_buffers(len(cuts) - 1, pa.py_buffer(cuts.tobytes()), texts.buffers()[2])
+    pieces = cut(texts, cuts)
     inside = np.zeros(len(pieces), np.int8)
     inside[home[owner] + 1 + 2 * spans] = 1
     before, after = pa.array(["", OPEN[css]]), pa.array(["", CLOSE])
