@@ -59,6 +59,10 @@ class HttpEndpoint:
         except EndpointError as error:
             raise EndpointError(self._secrets.mask(str(error))) from None
 
+    def form_of(self, request: Request) -> Form:
+        """Return the form in which a judge's JSON is asked for now."""
+        return self._forms.of(request)
+
     async def _attempt(self, request: Request, form: Form) -> Answer:
         callee = self._callees[request.model]
         asked = addressee(self._name, request, callee, self._limits, self._secrets)

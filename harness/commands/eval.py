@@ -12,15 +12,19 @@ from typing import Any
 
 import click
 
+from generator.schema.errors import InputError
 from harness.bank.reader import read_bank_folder
 from harness.engine.outcome import Outcome
 from harness.eval.questions import Prompt, bank_prompts, chosen, response_calls
 from harness.money.budget import RUN_ACCOUNT, caps_of, dollars, picodollars
 from harness.money.fresh import FreshTokens
+from harness.plan.records import SIMULATED
 from harness.plan.run_toml import run_folder
+from harness.stages.probe import probe
 from harness.stages.session import Session, asking_anew, open_session, unsent_lines
 from harness.terminal.endings import endings
 from harness.terminal.options import bank_option, cache_option, forecast_option, runs_option, summary_option
+from harness.terminal.probe_table import probe_json, probe_lines
 from harness.terminal.progress import stage_progress
 from harness.terminal.report import (
     INTERRUPTED,
@@ -47,6 +51,12 @@ from harness.terminal.report import (
 @forecast_option
 @click.option("--fresh", is_flag=True, help="Ask anew what the cache holds; a stopped one goes on where it was.")
 @click.option(
+    "--probe",
+    "probing",
+    is_flag=True,
+    help="Only try: one real call a model, one a judge and rubric; says what works and what run.toml needs.",
+)
+@click.option(
     "--settle-lost",
     type=click.FloatRange(min=0),
     metavar="USD",
@@ -55,7 +65,7 @@ from harness.terminal.report import (
 @summary_option
 def command(
     run: str, runs_dir: Path, bank_path: Path, cache: Path | None, models: tuple[str, ...], concepts: tuple[str, ...],
-    dry_run: bool, fresh: bool, settle_lost: float | None, as_json: bool,
+    dry_run: bool, fresh: bool, probing: bool, settle_lost: float | None, as_json: bool,
 ) -> int:  # fmt: skip
     """Ask every model of RUN (an id in --runs-dir, or a folder) every prompt of the bank, each repeat.
 
@@ -71,6 +81,8 @@ def command(
     try:
         with open_session(folder, stage="eval", bank=bank, cache=answers, now=now, environment=os.environ) as session:
             names = chosen(models, list(session.plan.subject), "model")
+            if probing:
+                return probed(session, names, as_json=as_json)
             prompts = bank_prompts(bank, chosen(concepts, list(bank.concept), "concept"))
             # Only now: a slip in a name must book nothing.
             if settle_lost is not None:
@@ -101,6 +113,15 @@ def ask(
         ended = set(models) - {call.request.model for call in outcome.left}
         FreshTokens(session.ledger).end(sorted(ended))
     return outcome
+
+
+def probed(session: Session, models: Sequence[str], *, as_json: bool) -> int:
+    """Try models and judges and print what was found; returns 0 when run.toml works as it stands, else 2."""
+    if session.plan.kind == SIMULATED:
+        raise InputError("the models of a simulated run answer inside this program: there is nothing to probe")
+    found = probe(session, models, os.environ)
+    click.echo(json.dumps(probe_json(found), indent=2) if as_json else "\n".join(probe_lines(found)))
+    return 0 if all(each.works and not each.mends for each in found) else InputError.exit_code
 
 
 def settled_line(session: Session, billed: float) -> str:
