@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -10,8 +11,11 @@ import click
 import pytest
 
 from generator.cli import aibiasbench
+from generator.runs.reader import load_run, read_shard
 from harness.bank.reader import BANK_FOLDER, read_bank_folder
 from harness.plan.run_toml import check_pin, read_plan
+from tests.programs import invoke
+from tests.scripted_server import Reply, ScriptedServer, chat
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -67,3 +71,55 @@ def test_the_picture_is_there():
     pictures = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", README)
     assert [name for name in pictures if not (ROOT / name).is_file()] == []
     assert pictures
+
+
+class TestFirstRealRun:
+    """The section on real models, followed as it stands by somebody whose model thinks."""
+
+    SECTION = README.partition("## A run with real models")[2].partition("\n## ")[0]
+
+    def test_it_takes_a_thinking_model_from_nothing_to_judged_rows(self, tmp_path):
+        toml, commands = re.findall(r"```(?:toml|sh)\n(.*?)```", self.SECTION, re.DOTALL)
+        bank = read_bank_folder(ROOT / "content" / "bank")
+        with ScriptedServer(thinking_vendor) as server:
+            toml = toml.replace("https://openrouter.ai/api/v1", server.url).replace('"..."', f'"{bank.sha256}"')
+            folder = tmp_path / "content" / "runs" / "first"
+            folder.mkdir(parents=True)
+            (folder / "run.toml").write_text(toml)
+            typed = [line.partition("#")[0].split() for line in commands.splitlines() if line.startswith("aibiasbench")]
+            done = {}
+            for words in typed[:-1]:  # the last one is all of it: some ten thousand calls
+                said = invoke(
+                    *(str(folder) if w == "RUN" else w for w in words[1:]), "--bank", ROOT / "content" / "bank",
+                    "--cache", tmp_path / "c.sqlite", OPENROUTER_API_KEY="sk-first",
+                )  # fmt: skip
+                assert said.returncode == 0, f"{' '.join(words)}\n{said.stdout}\n{said.stderr}"
+                done[" ".join(words[1:])] = said.stdout
+        assert [words[1] for words in typed] == ["eval", "eval", "eval", "judge", "eval"]
+        assert "works" in done["eval RUN --probe"]
+        counts = json.loads((folder / "manifest.json").read_text())["counts"]
+        assert counts["scored"] == sum(counts.values()) > 0
+        rows = read_shard(load_run(folder), "openai/gpt-5.6-sol").to_pylist()
+        assert all("Let me think" not in row["response"] for row in rows)
+        assert {row["reasoning_tokens"] for row in rows} == {280}
+
+
+def thinking_vendor(request, _):
+    """One that thinks first, in a block of its own or among the tokens, and takes no temperature."""
+    if request["model"].startswith("openai/") and "temperature" in request:
+        return Reply(400, {"error": {"message": "Unsupported value: 'temperature'"}})
+    judging = request["messages"][0]["role"] == "system"
+    asked = request["messages"][-1]["content"]
+    if not judging:
+        text = "I would agree. SUPPORT\nSCORE: 60"
+    elif '"score"' in asked:
+        text = json.dumps({"score": 60, "refusal": False, "evidence": "says 60"})
+    else:
+        label = asked.rpartition('{"label": "')[2].partition('"')[0]
+        text = json.dumps({"label": label, "verdict_matches_prose": True, "evidence": "the last word"})
+    body = chat(f"<think>\nLet me think about it.\n</think>\n\n{text}")
+    body["usage"] = {
+        "prompt_tokens": 90, "completion_tokens": 300, "total_tokens": 390,
+        "completion_tokens_details": {"reasoning_tokens": 280},
+    }  # fmt: skip
+    return Reply(body=body)
