@@ -130,7 +130,7 @@ class TestDataPackage:
     def test_every_csv_is_valid_with_its_hash_size_and_types(self, package):
         report = package.validate()
         assert report.flatten(["path", "type", "message"]) == []
-        assert report.stats["tasks"] == 8 + 2 + 2
+        assert report.stats["tasks"] == 10 + 2 + 2
 
     def test_a_flipped_digit_fails(self, data, tmp_path):
         copy = shutil.copytree(data, tmp_path / "copy")

@@ -331,7 +331,7 @@ def examples(data: Path, language: str) -> list[str]:
     return [html.unescape(code) for code in found]
 
 
-TABLE_FILES = 8 + 2 + 2  # tables, models, attributes
+TABLE_FILES = 10 + 2 + 2  # tables, models, attributes
 
 
 class TestExamples:
