@@ -259,7 +259,7 @@ def test_documents_are_listed_on_the_first_page():
 class TestPathsInProse:
     # What stands in the repository, and not what a run, a build or a site makes.
     NAMED = re.compile(r"`((?:generator|harness|tests|docs|site_templates|content/(?:bank|pages))/[\w./-]*)`")
-    PROSE = ("CONTRIBUTING.md", "README.md", "content/bank/README.md", "tests/bench/README.md")
+    PROSE = ("CONTRIBUTING.md", "README.md", "content/bank/README.md", "tests/bench/README.md", "docs/run-toml.md")
 
     @pytest.mark.parametrize("path", [*PROSE, *(f"docs/contract/{p.name}" for p in sorted(DOCS.glob("*.md")))])
     def test_each_path_that_is_named_exists(self, path):
