@@ -21,6 +21,7 @@ from generator.commands.verify import command
 from generator.machine.walk import DEEPEST, entries
 from generator.schema.canonical import sha256_hex
 from generator.schema.errors import InputError
+from generator.verify.data import _marks as marks
 from generator.verify.data import verify_data
 from generator.verify.fetch import fetch_runs, linked_runs
 from generator.verify.findings import Findings
@@ -431,3 +432,13 @@ class TestUrl:
             b"<a href=https://example.org/runs/five/index.html><a href=six/run.html><a href='one/index.html'>"
         )
         assert linked_runs(listing) == ["four", "one", "two"]
+
+
+def test_a_parameter_of_a_model_is_no_mark():
+    sent = {"additional_details": {"simulated": '"1"'}}
+    told = {
+        "simulated": True,
+        "run": {"models": [{"params": {"simulated": 1, "temperature": 0}}]},
+        "records": [{"generation_config": sent, "details": {"simulated": "true"}}],
+    }
+    assert marks(told) == [True, "true"]
