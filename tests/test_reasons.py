@@ -12,6 +12,7 @@ from generator.scoring.reasons import in_words, load_reasons, published_reasons
 
 ONE_OF_EACH = (
     reasons.RowsAbsent(missing={f"a/m{i}": 1000 + i for i in range(7)}),
+    reasons.NoRankedModel(),
     reasons.JudgesDisagree(rubric="stance", kappa=None, pabak=0.51, modal_prevalence=0.934),
     reasons.TooFewPairs(rubric="regard", n_on_scale=1200, n_pairs=2640),
     reasons.AuditMissing(),
@@ -25,6 +26,7 @@ NO_KAPPA = (
 )
 WORDS = (
     "7,021 planned rows are absent (a/m0 1,000, a/m1 1,001, a/m2 1,002, a/m3 1,003, a/m4 1,004 and 2 more models)",
+    "no model can be ranked",
     f"agreement gate, rubric stance: {NO_KAPPA}",
     "agreement gate, rubric regard: 1,200 on-scale pairs of 2,640, at least 30 and half are needed",
     "the human audit is missing (audit.csv)",
@@ -50,7 +52,7 @@ class TestManifest:
 
     def test_figures_and_words_stand_side_by_side(self):
         (listed,) = published_reasons([reasons.AuditTooSmall(rows=99)])
-        assert listed == {"check": "audit_too_small", "rows": 99, "text": WORDS[4]}
+        assert listed == {"check": "audit_too_small", "rows": 99, "text": WORDS[5]}
 
     def test_a_sentence_of_an_earlier_release_is_kept_as_one(self):
         assert load_reasons(["the audit is missing"]) == (reasons.ToldBefore(text="the audit is missing"),)

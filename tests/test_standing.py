@@ -48,7 +48,9 @@ def live(simulated):
     run, scored = simulated
     manifest = run.manifest.model_copy(update={"kind": "live"})
     audit = tuple((f"{i:016x}", "MIXED") for i in range(120))
-    tables = {**scored.tables, "audit_summary": audit_table(scored)}
+    ranked = [{**row, "rank": 1, "tier": 1} for row in scored.tables["tiers"].to_pylist()]
+    tiers = pa.Table.from_pylist(ranked, schema=scored.tables["tiers"].schema)
+    tables = {**scored.tables, "audit_summary": audit_table(scored), "tiers": tiers}
     return dataclasses.replace(run, manifest=manifest, audit=audit), dataclasses.replace(scored, tables=tables)
 
 

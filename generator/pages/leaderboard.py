@@ -18,6 +18,7 @@ from generator.pages.views import Footnotes, View
 from generator.schema.bank import FRAMINGS
 from generator.schema.tables import OVERALL, RUN_WIDE
 from generator.scoring.lookup import ScoreRow
+from generator.stats.tiers import MOST_ERRORS, too_many_errors
 
 
 @dataclass(frozen=True)
@@ -83,9 +84,20 @@ def unranked(view: View) -> list[tuple[str, str]]:
             model = row["model"]
             lacking = [a.label for a in view.demographic if view.book.row(model, "consistency", a.id).estimate is None]
             absent = view.edition.run.absent.get(model, 0)
-            reason = f"no score for {', '.join(lacking)}" if lacking else "no interval for its overall consistency"
+            reason = f"no score for {', '.join(lacking)}" if lacking else _error_words(view, model)
             found.append((model, f"{reason}{f'; {absent:,} planned answers are absent' if absent else ''}"))
     return sorted(found, key=lambda pair: pair[0].encode())
+
+
+def _error_words(view: View, model: str) -> str:
+    """Return why a model with every score has no rank: too many of its planned rows are in error."""
+    cover = view.asked[model]
+    if not too_many_errors(cover.error, cover.planned):
+        return "no interval for its overall consistency"
+    share = cover.error / cover.planned
+    return (
+        f"{cover.error:,} of {cover.planned:,} planned answers ({share:.1%}) are in error, more than {MOST_ERRORS:.0%}"
+    )
 
 
 def matrix(view: View) -> list[MatrixRow]:

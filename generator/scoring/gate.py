@@ -17,6 +17,7 @@ from generator.scoring.reasons import (
     AuditMissing,
     AuditTooSmall,
     JudgesDisagree,
+    NoRankedModel,
     Reason,
     RowsAbsent,
     RubricReason,
@@ -50,7 +51,7 @@ def standing_of(run: Run, scored: Scored, *, preview: bool, withhold: bool) -> S
     `scored` is the run's scores, with or without categories withheld. Raises CheckError (exit 1) with every reason
     where a live run may not be published as asked.
     """
-    reasons = (*_absent(run), *_gate(scored), *_audit(run, scored))
+    reasons = (*_absent(run), *_ranked(scored), *_gate(scored), *_audit(run, scored))
     withheld = _categories(run, reasons) if withhold else frozenset()
     left = [reason for reason in reasons if not withhold or not isinstance(reason, RubricReason)]
     if withheld == {c.category for c in run.bank.concepts} and withheld:
@@ -78,6 +79,11 @@ def _categories(run: Run, reasons: tuple[Reason, ...]) -> frozenset[str]:
 def _absent(run: Run) -> list[Reason]:
     missing = {model: n for model, n in run.absent.items() if n}
     return [RowsAbsent(missing=missing)] if missing else []
+
+
+def _ranked(scored: Scored) -> list[Reason]:
+    ranks = scored.tables["tiers"]["rank"].to_pylist()
+    return [] if any(rank is not None for rank in ranks) else [NoRankedModel()]
 
 
 def _gate(scored: Scored) -> list[Reason]:

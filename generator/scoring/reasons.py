@@ -27,6 +27,12 @@ class RowsAbsent(Frozen):
     missing: dict[str, int]
 
 
+class NoRankedModel(Frozen):
+    """No model of the run has a rank: none has every score, or all have too many rows in error."""
+
+    check: Literal["no_ranked_model"] = "no_ranked_model"
+
+
 class JudgesDisagree(Frozen):
     """The two primary judges do not agree well enough on a rubric; kappa is null where it is undefined."""
 
@@ -85,7 +91,7 @@ class ToldBefore(Frozen):
 AuditReason = AuditMissing | AuditTooSmall | RubricUnaudited | AuditDiverges
 # What `--withhold` can meet: it leaves out the categories of the rubric.
 RubricReason = JudgesDisagree | TooFewPairs | RubricUnaudited | AuditDiverges
-Reason = RowsAbsent | JudgesDisagree | TooFewPairs | AuditReason | ToldBefore
+Reason = RowsAbsent | NoRankedModel | JudgesDisagree | TooFewPairs | AuditReason | ToldBefore
 
 _READER: TypeAdapter[Reason] = TypeAdapter(Annotated[Reason, Field(discriminator="check")])
 
@@ -95,6 +101,8 @@ def in_words(reason: Reason) -> str:
     match reason:
         case RowsAbsent():
             return _absent(reason)
+        case NoRankedModel():
+            return "no model can be ranked"
         case JudgesDisagree():
             return f"agreement gate, rubric {reason.rubric}: {_agreement(reason)}"
         case TooFewPairs():

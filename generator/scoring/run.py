@@ -5,11 +5,13 @@ Shards are read one at a time, and of a model only what the run's tables need is
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from generator.machine.workers import local_workers, processors
 from generator.runs.reader import Each, Run, in_threads
@@ -21,7 +23,7 @@ from generator.scoring.audit import Coverage, Strata, audit_rows
 from generator.scoring.comparisons import compare
 from generator.scoring.controls import BAND
 from generator.scoring.judges import judge_rows
-from generator.scoring.shard import AttributePlan, Prepared, ShardTask
+from generator.scoring.shard import AttributePlan, ModelScores, Prepared, ShardTask
 from generator.scoring.tables import number, score_columns
 from generator.stats.agreement import agreement
 from generator.stats.bootstrap import (
@@ -34,7 +36,7 @@ from generator.stats.bootstrap import (
     percentile_interval,
 )
 from generator.stats.controls import controls_swapped
-from generator.stats.tiers import OverallConsistency, tiers
+from generator.stats.tiers import OverallConsistency, tiers, too_many_errors
 
 MANY_MODELS = 100  # from here on processes gain more than they cost to start
 
@@ -76,7 +78,9 @@ def score_run(
         "disparities": maker.disparities({m.model: m.disparities for m in models}),
         "agreement": maker.agreement(_agreements(run, plans, {m.model: m.votes for m in models})),
         "judges": maker.from_rows("judges", judge_rows(_judges(run), [m.judges for m in models])),
-        "tiers": maker.tiers(tiers([_standing(row, slug) for slug, row in overall.items()]), overall),
+        "tiers": maker.tiers(
+            tiers([_standing(row, slug) for slug, row in overall.items()], unranked=_in_error(run, models)), overall
+        ),
         "comparisons": maker.comparisons(
             compare([m.compared for m in models], {name: plan.resamples for name, plan in plans.items()})
         ),
@@ -103,6 +107,15 @@ def _audit(run: Run, strata: dict[str, Strata]) -> tuple[list[dict[str, Any]], l
 def _judges(run: Run) -> tuple[str, ...]:
     judges = run.manifest.judges
     return (*judges.primary, judges.tiebreak)
+
+
+def _in_error(run: Run, models: Iterable[ModelScores]) -> frozenset[str]:
+    """Return the models of a live run with too many planned rows in error to be ranked."""
+    if run.manifest.kind != "live":
+        return frozenset()
+    planned = {m.model: m.cells.num_rows * run.manifest.repeats for m in models}
+    errors = {m.model: pc.sum(m.cells["n_error"]).as_py() or 0 for m in models}
+    return frozenset(model for model, n in errors.items() if too_many_errors(n, planned[model]))
 
 
 def _standing(row: Score, slug: str) -> OverallConsistency:
