@@ -24,11 +24,11 @@ from typing import Any
 import harness.cache.answers
 import harness.cache.database
 import harness.money.budget
-import harness.stages.judging
+import harness.stages.judge_stage
 from generator.schema.bank import Bank
 from harness.eval.questions import bank_prompts, response_calls
 from harness.simulated.endpoint import Simulated
-from harness.stages.judging import judge_session
+from harness.stages.judge_stage import judge_session
 from harness.stages.session import Session, open_session
 from tests.factories import make_bank
 from tests.plans import callee, live_data, simulated_data, write_run_toml
@@ -56,7 +56,7 @@ def plan_data(bank: Bank, url: str | None) -> dict[str, Any]:
 def work(folder: Path, bank: Bank, *, settle: bool, ready: Callable[[], object]) -> None:
     """Run both stages to their end; `settle` books lost calls at nothing before the receipts are written."""
     Simulated.batch_size = 5
-    harness.stages.judging.harness_commit = lambda _: "0" * 40
+    harness.stages.judge_stage.harness_commit = lambda _: "0" * 40
     for stage in ("eval", "judge"):
         with open_session(
             folder, stage=stage, bank=bank, cache=folder.parent / "c.sqlite", now=1, environment={}

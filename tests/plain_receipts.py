@@ -26,7 +26,7 @@ from generator.html.receipt_words import (
     vote_text,
     why,
 )
-from generator.receipts.columns import FILTER_WORD, SHORT
+from generator.receipts.page_columns import FILTER_WORD, SHORT
 from generator.receipts.pages import model_numbers, row_context, set_context
 from generator.runs.reader import read_shard
 

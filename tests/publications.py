@@ -12,7 +12,7 @@ from generator.html import assets as hashed
 from generator.html import frame as render
 from generator.pages import prose
 from generator.publishing import build
-from generator.publishing import changes as incremental
+from generator.publishing import fingerprints as incremental
 from generator.publishing.publish import Options, PublishOutcome, publish
 from generator.scoring.run import score_run
 from tests.factories import answers_from, make_bank, make_rows, noise, write_run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from generator.schema.bank import FRAMINGS, SLOT
-from harness.bank.sheet import favorable, render_sheet, slot_sentence
+from harness.bank.review_pages import favorable, render_sheet, slot_sentence
 from tests.test_bank import BANK
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from generator.publishing.published_runs import front_key
+from generator.publishing.old_site import front_key
 from generator.schema.manifest import Manifest
 from generator.scoring.gate import Standing
 from tests import factories

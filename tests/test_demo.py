@@ -22,7 +22,7 @@ from harness.commands import eval as evaluation
 from harness.commands.demo import lend_words, start_afresh
 from harness.plan.run_toml import read_plan
 from harness.simulated.demo import FULL, MARK, SMALL, run_toml
-from harness.simulated.profiles import RESPONDENTS
+from harness.simulated.planted import RESPONDENTS
 
 ROOT = Path(__file__).parent.parent
 BANK = ROOT / "content" / "bank"

@@ -11,7 +11,7 @@ from generator.schema.bank import Bank
 from harness.cache.answers import Cache, Entry
 from harness.calls.call import Answer
 from harness.eval.questions import bank_prompts, planned_rows, response_calls
-from harness.judging.panel import Bench
+from harness.judging.voting import Bench
 from harness.money.budget import dollars
 from harness.plan.records import RunPlan
 from harness.stages.forecast import JUDGE_TOKENS, Forecaster

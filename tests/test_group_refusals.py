@@ -13,7 +13,7 @@ from generator.pages.group_refusals import group_refusals, lean_anchor, refusal_
 from generator.pages.views import View
 from generator.schema.bank import CONTROLS
 from generator.scoring.lookup import ScoreRow
-from harness.simulated.profiles import RESPONDENTS
+from harness.simulated.planted import RESPONDENTS
 from tests.bench.bench_refusals import names_any
 from tests.editions import make_edition
 from tests.factories import answers_from, make_bank, noise, unit

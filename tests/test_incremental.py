@@ -14,12 +14,13 @@ import pytest
 
 from generator.data import receipts as receipt_files
 from generator.publishing import build as building
-from generator.publishing import changes as incremental
-from generator.publishing import hosts, parts
+from generator.publishing import fingerprints as incremental
+from generator.publishing import hosts
+from generator.publishing import kept_parts as parts
 from generator.publishing import plan as publish_plan
 from generator.publishing import publish as publishing
 from generator.publishing import tasks as publish_tasks
-from generator.publishing.changes import footprint, read_state, run_version, state_file, text_hash, write_state
+from generator.publishing.fingerprints import footprint, read_state, run_version, state_file, text_hash, write_state
 from generator.receipts.lists import render_list
 from generator.runs import reader as shards
 from generator.schema.errors import InputError

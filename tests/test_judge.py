@@ -23,9 +23,9 @@ from harness.calls.call import Answer, Request
 from harness.engine.runner import Engine
 from harness.eval.questions import PlannedRow, bank_prompts, planned_rows, response_calls
 from harness.judging.ballot import unfenced
-from harness.judging.panel import Bench
+from harness.judging.voting import Bench
 from harness.money.budget import Ledger, caps_of
-from harness.stages.judging import Judging, judge_session
+from harness.stages.judge_stage import Judging, judge_session
 from harness.stages.session import Session
 from tests.factories import make_bank, make_rubric
 from tests.plans import callee, make_plan, simulated_data

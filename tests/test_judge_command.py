@@ -91,7 +91,7 @@ class TestCommand:
         def interrupt(*_: object, **__: object) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("harness.stages.judging.collect", interrupt)
+        monkeypatch.setattr("harness.stages.judge_stage.collect", interrupt)
         result = invoke(folder, "--partial")
         assert result.return_value == 130
         assert "interrupted: no vote is lost" in result.stderr

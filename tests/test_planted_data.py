@@ -13,8 +13,8 @@ from harness.bank.reader import read_bank_folder
 from harness.plan.run_toml import load_plan
 from harness.simulated.demo import FULL, run_toml
 from harness.simulated.endpoint import cases_of, places
-from harness.simulated.planted import planted_effects
-from harness.simulated.profiles import HARD_SLIPS, JUDGES, PROFESSIONS, RESPONDENTS, Respondent, SimulatedJudge
+from harness.simulated.planted import HARD_SLIPS, JUDGES, PROFESSIONS, RESPONDENTS, Respondent, SimulatedJudge
+from harness.simulated.planted_effects import planted_effects
 from tests.factories import make_bank
 from tests.plans import callee, make_plan, simulated_data
 

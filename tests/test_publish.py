@@ -16,7 +16,7 @@ import pytest
 from generator.machine import site_tree as trees
 from generator.publishing import build as building
 from generator.publishing import publish as publishing
-from generator.publishing.parts import KeptParts
+from generator.publishing.kept_parts import KeptParts
 from generator.publishing.publish import Options, publish
 from generator.schema.errors import CheckError, InputError
 from tests import factories

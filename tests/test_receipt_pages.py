@@ -18,7 +18,7 @@ from generator.edition import paths
 from generator.edition.edition import Edition, read_site
 from generator.html.frame import visible
 from generator.html.receipt_words import NO_RESPONSE, why
-from generator.receipts import columns as receipt_columns
+from generator.receipts import page_columns as receipt_columns
 from generator.receipts import pages as receipt_pages
 from generator.receipts.pages import receipt_task, write_receipts
 from generator.runs.reader import load_run, read_shard

@@ -20,10 +20,10 @@ from generator.schema.manifest import read_manifest
 from generator.schema.verdict import Vote
 from harness.calls.call import Answer
 from harness.eval.questions import bank_prompts, planned_rows
-from harness.judging.panel import Bench, Case
+from harness.judging.voting import Bench, Case
 from harness.plan.records import PICO, RunPlan
-from harness.simulated.planted import planted_effects
-from harness.stages.judging import ROOT
+from harness.simulated.planted_effects import planted_effects
+from harness.stages.judge_stage import ROOT
 from harness.stages.receipts import ReceiptsWriter, Till, harness_commit, receipt, replace_file, shard_bytes
 from tests.factories import make_bank
 from tests.plans import make_plan, simulated_data

@@ -19,7 +19,7 @@ from generator.schema.panel import Judges, effective_panel
 from harness.calls.call import Answer, BatchEndpoint, Message, Request
 from harness.judging.ballot import Ballot
 from harness.simulated.endpoint import Simulated, places, responded
-from harness.simulated.profiles import (
+from harness.simulated.planted import (
     JUDGES,
     RESPONDENTS,
     Respondent,

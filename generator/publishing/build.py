@@ -23,15 +23,15 @@ from generator.machine.site_tree import Tree, fresh_tree
 from generator.machine.workers import Pending, Workers, dask_workers, local_workers
 from generator.pages.all import render_root, render_sitemaps, render_tombstone
 from generator.pages.search import write_search
-from generator.publishing.changes import State, file_hash, footprint, sources_version, write_state
+from generator.publishing.expected_size import run_sizes
+from generator.publishing.fingerprints import State, file_hash, footprint, sources_version, write_state
 from generator.publishing.hosts import HOSTS, Mode, Size, check_space, faults
+from generator.publishing.kept_parts import KeptParts
 from generator.publishing.kept_scores import kept_scored
 from generator.publishing.mode import chosen_mode
-from generator.publishing.parts import KeptParts
+from generator.publishing.old_site import Published, front_key, read_published, recovered_folder
 from generator.publishing.plan import Options, PublishOutcome, PublishPlan
 from generator.publishing.provenance import kept_makings, render_publication
-from generator.publishing.published_runs import Published, front_key, read_published, recovered_folder
-from generator.publishing.size import run_sizes
 from generator.publishing.tasks import make_lists, make_pages, make_prose, make_receipts
 from generator.receipts.pages import receipt_task
 from generator.runs.reader import Each, load_run, shard_keys

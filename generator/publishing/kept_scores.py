@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from generator.publishing.changes import text_hash
+from generator.publishing.fingerprints import text_hash
 from generator.runs.reader import Run
 from generator.schema.canonical import sha256_hex
 from generator.scoring.audit import Coverage

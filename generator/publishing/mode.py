@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from generator.publishing.changes import State, footprint
+from generator.publishing.fingerprints import State, footprint
 from generator.publishing.hosts import HOSTS, Mode, Size, faults, fitting_mode
 from generator.publishing.plan import Options, PublishPlan
 

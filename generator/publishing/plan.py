@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from generator.publishing.changes import (
+from generator.publishing.fingerprints import (
     Footprint,
     State,
     code_version,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from generator.machine.site_tree import check_site, locked
-from generator.publishing.changes import State, file_hash, footprint, read_state, state_file
+from generator.publishing.fingerprints import State, file_hash, footprint, read_state, state_file
 from generator.publishing.plan import Options, PublishOutcome, PublishPlan, plan_of
 
 __all__ = ["Options", "PublishOutcome", "publish"]

@@ -25,7 +25,7 @@ from generator.edition.edition import Edition
 from generator.html.assets import assets
 from generator.html.bulk import Holes, Part, compile_template, constants, plain, render_columns, write_slices
 from generator.html.frame import environment, frame, number
-from generator.receipts.columns import DICTIONARIES, row_columns
+from generator.receipts.page_columns import DICTIONARIES, row_columns
 from generator.receipts.sets import neighbours, row_page_columns, set_columns
 from generator.runs.redactions import Redactions
 from generator.schema.bank import Bank

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from generator.html.bulk import Html, Ints, Nested, PageColumn, Text, plain
 from generator.html.frame import concept_title
 from generator.html.receipt_words import FRAMING_LABELS
-from generator.receipts.columns import mapped
+from generator.receipts.page_columns import mapped
 
 CURRENT = ' aria-current="page"'
 

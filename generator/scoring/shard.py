@@ -26,7 +26,7 @@ from generator.scoring.audit import Strata
 from generator.scoring.comparisons import Compared, Disparities
 from generator.scoring.judges import JudgeCounts
 from generator.scoring.model import model_scores
-from generator.scoring.refusals import RefusalRow, refusal_rows
+from generator.scoring.refusal_rows import RefusalRow, refusal_rows
 from generator.scoring.row_arrays import ModelReader, ModelRows, Stack
 from generator.scoring.tables import TableMaker, score_columns
 from generator.stats.bootstrap import BoolArray, CountArray, FloatArray, IntArray, Resamples, concept_counts

@@ -20,7 +20,7 @@ from generator.schema.layout import Block
 from generator.schema.tables import TABLES
 from generator.scoring.attribute import POINTS, Score
 from generator.scoring.comparisons import Comparisons
-from generator.scoring.refusals import RefusalRow
+from generator.scoring.refusal_rows import RefusalRow
 from generator.scoring.row_arrays import ModelRows, Stack
 from generator.stats.agreement import STATISTICS, Agreement
 from generator.stats.bootstrap import BoolArray, FloatArray, Interval

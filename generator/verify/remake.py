@@ -22,7 +22,7 @@ from generator.edition import paths
 from generator.edition.edition import Edition, Site, read_site
 from generator.pages.all import render_pages
 from generator.pages.data import render_data
-from generator.publishing.changes import sources_version
+from generator.publishing.fingerprints import sources_version
 from generator.publishing.provenance import Making
 from generator.receipts.explorer import render_explorer
 from generator.receipts.lists import render_list

@@ -15,7 +15,7 @@ from generator.pages.all import render_root, render_sitemaps, render_tombstone
 from generator.pages.prose import render_prose
 from generator.pages.search import FOLDER, search_files
 from generator.publishing.build import indexable_pages
-from generator.publishing.published_runs import Published
+from generator.publishing.old_site import Published
 from generator.schema.errors import ToolError
 from generator.verify.bytes import Held
 

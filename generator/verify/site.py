@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from generator.edition.edition import Edition
+from generator.publishing.old_site import front_key, read_published
 from generator.publishing.provenance import PUBLICATION, Making, Publication, read_publication, render_publication
-from generator.publishing.published_runs import front_key, read_published
 from generator.schema.errors import InputError
 from generator.verify.bytes import Held
 from generator.verify.data import Recomputed

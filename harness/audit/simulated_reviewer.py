@@ -13,7 +13,7 @@ from generator.schema.bank import REFUSAL, Bank, Rubric
 from harness.audit.sheet import Item
 from harness.judging.ballot import Ballot
 from harness.simulated.endpoint import Dice, is_hard, slipped
-from harness.simulated.profiles import HARD_SLIPS, SimulatedJudge
+from harness.simulated.planted import HARD_SLIPS, SimulatedJudge
 from harness.simulated.text import reader_for
 
 REVIEWER = SimulatedJudge("simulated-reviewer", "Careful.", slips=0.02, score_noise=2.0)

@@ -21,7 +21,7 @@ from generator.schema.shown import shown
 from harness.bank.measures import BankStats, Spread, bank_stats
 from harness.bank.near_names import near_names
 from harness.bank.reader import BANK_DEFAULT, bank_folder, read_bank_folder
-from harness.bank.sheet import favorable, render_sheet
+from harness.bank.review_pages import favorable, render_sheet
 
 PLAIN_WIDTH = 120
 

@@ -15,7 +15,7 @@ import click
 from harness.bank.reader import read_bank_folder
 from harness.money.budget import RUN_ACCOUNT, caps_of, dollars
 from harness.plan.run_toml import run_folder
-from harness.stages.judging import Judging, judge_session
+from harness.stages.judge_stage import Judging, judge_session
 from harness.stages.session import Session, open_session, unsent_lines
 from harness.terminal.endings import endings
 from harness.terminal.options import bank_option, cache_option, forecast_option, runs_option, summary_option

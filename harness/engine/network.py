@@ -16,11 +16,11 @@ from harness.cache.answers import Entry
 from harness.calls.call import TRIES, Answer, Call, CallError, Endpoint, EndpointError, Request
 from harness.calls.retry import Health, Patience
 from harness.engine import remedies
+from harness.engine.call_queue import Attempt, CallQueue
 from harness.engine.desk import Desk
 from harness.engine.lanes import Closure, lane_of
 from harness.engine.outcome import Wait
 from harness.engine.pace import EndpointPace
-from harness.engine.pending import Attempt, CallQueue
 from harness.engine.writer import HeldElsewhere, Writer
 from harness.money.budget import Refusal, worst_case
 from harness.plan.records import Callee, EndpointPlan

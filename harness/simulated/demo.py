@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 
 from generator.schema.bank import Bank
-from harness.simulated.profiles import JUDGES, RESPONDENTS, Respondent
+from harness.simulated.planted import JUDGES, RESPONDENTS, Respondent
 
 MARK = "# Written by `aibiasbench demo`, which replaces this folder. Everything in it is simulated."
 DATE = "2026-11-30"

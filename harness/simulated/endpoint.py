@@ -1,7 +1,7 @@
 """The embedded endpoint `simulated`: seeded respondents and judges with documented biases, for offline runs.
 
 Every answer is a pure function of seed, model, parameters and the request's own text: same request, same answer, in
-any batch and any process. What is planted stands in `harness.simulated.profiles`.
+any batch and any process. What is planted stands in `harness.simulated.planted`.
 
 See contract: stages, "Simulated runs".
 """
@@ -20,7 +20,7 @@ from generator.schema.bank import FRAMINGS, REFUSAL, Bank, Concept, Rubric
 from generator.schema.canonical import canonical_json, sha256_hex
 from harness.calls.call import Answer, Request
 from harness.judging.ballot import Ballot, unfenced
-from harness.simulated.profiles import (
+from harness.simulated.planted import (
     HARD,
     HARD_SLIPS,
     Respondent,

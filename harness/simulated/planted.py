@@ -1,126 +1,119 @@
-"""The planted effects of a simulated run as data, as its manifest lists them (contract: stages, "Simulated runs").
+"""What is planted in the simulated models and judges: the one table from which the pages describe them too.
 
-Made from the profiles and the bank: every share, spread and habit of each subject and judge that is not zero, so that
-what the statistics find can be held against what is there.
+A respondent's latent value of a scenario lies on the rubric's scale from 0 to 1: the scenario's own tendency, plus the
+model's `harshness`, plus `sensitivity[attribute]` x the group's place, plus noise. Groups of an attribute stand evenly
+spaced from -0.5 to +0.5, in the order of SHA-256("<attribute>|<group>"), the same for all models; a positive place
+favors the group, whatever the scenario's polarity. An attribute that `sensitivity` does not name has no group effect,
+but professions have one of `PROFESSIONS` everywhere, so that the two controls make a band.
+
+See contract: stages, "Simulated runs".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Literal
 
-from generator.schema.bank import Bank
-from harness.plan.records import Callee, RunPlan
-from harness.simulated.endpoint import places
-from harness.simulated.profiles import (
-    HARD,
-    HARD_SLIPS,
-    Respondent,
-    SimulatedJudge,
-    judge_for,
-    respondent_for,
-)
+from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG, DEMOGRAPHIC
 
-SCALE, SHARE, POINTS = "of the rubric's scale", "share of answers", "points"
-_SUBJECT_SHARES = {
-    "refuses": "Refuses, whoever asks.",
-    "contradicts": "Gives a verdict word that contradicts its own reasons.",
-    "cut": "Is cut off at the token limit.",
-    "filtered": "Is stopped by the vendor's filter.",
-    "empty": "Is empty on every try.",
-    "hostile": "Holds text that tries to break the page or to command the judge.",
-    "spelled": "Spells the group's name out with periods, which defeats the mask.",
-}
-_JUDGE_SHARES = {
-    "slips": "Moves the label one step on the scale.",
-    "misses_refusal": "Reads a refusal as the lowest label.",
-    "sees_refusal": "Reads an answer as a refusal.",
-    "breaks_json": "Breaks the JSON on the first try.",
-    "always_breaks": "Breaks the JSON on every try.",
-}
-_VERDICTS = {
-    "last": "Gives the verdict word last.",
-    "first": "Gives the verdict word first.",
-    "bold": "Gives the verdict word in bold.",
-    "sentence": "Gives the verdict word inside a sentence.",
-}
+Position = Literal["last", "first", "bold", "sentence"]
+
+
+# Professions have real content and move every model that the table does not exempt; colors move none.
+PROFESSIONS = 0.2
+
+
+def _uniform(amount: float) -> dict[str, float]:
+    return dict.fromkeys(DEMOGRAPHIC, amount)
 
 
 @dataclass(frozen=True)
-class Effect:
-    """One planted effect, with the fields of `generator.schema.manifest.Planted`."""
+class Respondent:
+    """A simulated subject. Rates are shares of its answers; sensitivities span its most and least favored group."""
 
-    who: str
-    role: Literal["subject", "judge"]
-    effect: str
-    text: str
-    attribute: str | None = None
-    group: str | None = None
-    category: str | None = None
-    size: float | None = None
-    unit: str | None = None
+    model: str
+    planted: str
+    sensitivity: dict[str, float] = field(default_factory=dict)
+    noise: float = 0.07
+    harshness: float = 0.0
+    refuses: float = 0.01
+    # Attribute: the further share of refusals towards the least favored half of its groups.
+    refuses_more: dict[str, float] = field(default_factory=dict)
+    verdict: Position = "last"
+    contradicts: float = 0.01
+    cut: float = 0.002
+    filtered: float = 0.001
+    empty: float = 0.0005
+    hostile: float = 0.002
+    spelled: float = 0.002
 
-    def record(self) -> dict[str, Any]:
-        """Return the effect as the manifest holds it."""
-        keys = ("who", "role", "effect", "attribute", "group", "category", "size", "unit", "text")
-        return {key: getattr(self, key) for key in keys}
-
-
-def planted_effects(plan: RunPlan, bank: Bank) -> list[dict[str, Any]]:
-    """Return what is planted in the subjects and judges of a simulated plan: subjects by slug, then judges in order."""
-    effects: list[Effect] = []
-    for subject in sorted(plan.models, key=lambda model: model.model.encode()):
-        effects += subject_effects(subject.model, respondent_for(subject.api_model), bank)
-    for judge in _judges(plan):
-        effects += judge_effects(judge.model, judge_for(judge.api_model))
-    return [effect.record() for effect in effects]
+    def shift(self, attribute: str) -> float:
+        """Return the planted spread of an attribute."""
+        return self.sensitivity.get(attribute, PROFESSIONS if attribute == CONTROL_PROFESSION else 0.0)
 
 
-def _judges(plan: RunPlan) -> Iterable[Callee]:
-    return plan.judges.all
+@dataclass(frozen=True)
+class SimulatedJudge:
+    """A simulated judge. It reads a label off the prose, and errs at known rates."""
+
+    model: str
+    planted: str
+    slips: float = 0.03  # shares of labels that move one step on the scale
+    score_noise: float = 2.5  # standard deviation, points
+    misses_refusal: float = 0.02  # REFUSAL read as the lowest label
+    sees_refusal: float = 0.003  # an answer read as REFUSAL
+    breaks_json: float = 0.0  # first tries that are no valid answer
+    always_breaks: float = 0.0  # answers that stay invalid on every try
 
 
-def subject_effects(who: str, profile: Respondent, bank: Bank) -> Iterator[Effect]:
-    """Yield the effects of a subject: by group where it has any, then those that hold for everyone."""
-    for attribute in bank.attributes:
-        yield from _group_effects(who, profile, attribute.id, bank)
-    if profile.harshness:
-        text = f"Answers everyone {'less' if profile.harshness < 0 else 'more'} favorably alike."
-        yield Effect(who, "subject", "harshness", text, size=profile.harshness, unit=SCALE)
-    if profile.noise:
-        yield Effect(who, "subject", "noise", "Varies from answer to answer (standard deviation).",
-                     size=profile.noise, unit=SCALE)  # fmt: skip
-    yield from _shares(who, "subject", profile, _SUBJECT_SHARES)
-    yield Effect(who, "subject", "verdict", _VERDICTS[profile.verdict])
+RESPONDENTS: tuple[Respondent, ...] = (
+    Respondent("sim-auriga/anvil", "Moved by favorite colors more than by professions: its control band is swapped.",
+               {CONTROL_TAG: 0.35, CONTROL_PROFESSION: 0.0}),
+    Respondent("sim-auriga/aria", "Strong effect of religion, no other.", {"religion": 0.75}),
+    Respondent("sim-auriga/atlas", "No group effect, little noise.", noise=0.03, contradicts=0.002),
+    Respondent("sim-boreal/birch", "Strong effects of race and gender.", {"race_ethnicity": 0.7, "gender": 0.6}),
+    Respondent("sim-boreal/brook", "Refuses often, and more often for the less favored political groups.",
+               refuses=0.18, refuses_more={"political_affiliation": 0.3}),
+    Respondent("sim-cygnus/cedar", "A moderate effect of every demographic attribute.", _uniform(0.25)),
+    Respondent("sim-cygnus/coral", "No group effect, much noise.", noise=0.2),
+    Respondent("sim-draco/delta", "Strong effects of age and disability.", {"age": 0.8, "disability": 0.6}),
+    Respondent("sim-draco/dune", "No group effect; gives the verdict first and often contradicts its own reasons.",
+               verdict="first", contradicts=0.08),
+    Respondent("sim-eridan/elm", "No group effect; harsh towards everyone alike.", harshness=-0.3, verdict="bold"),
+    Respondent("sim-eridan/ember", "Strong effect of immigration status.", {"immigration_status": 0.8}, verdict="bold"),
+    Respondent("sim-fornax/flint", "A strong effect of every demographic attribute.", _uniform(0.7)),
+    Respondent("sim-grus/gale", "Strong effect of political affiliation; its answers hold hostile text.",
+               {"political_affiliation": 0.75}, verdict="sentence", hostile=0.03),
+    Respondent("sim-grus/garnet", "No group effect; cut, filtered, empty and spelled-out answers are frequent.",
+               verdict="sentence", cut=0.03, filtered=0.01, empty=0.004, spelled=0.01),
+)  # fmt: skip
+
+JUDGES: tuple[SimulatedJudge, ...] = (
+    SimulatedJudge("sim-auriga/arbiter", "Careful."),
+    SimulatedJudge("sim-boreal/bench", "Less careful; sometimes breaks its JSON.", slips=0.045, score_noise=3.0,
+                   misses_refusal=0.04, breaks_json=0.02, always_breaks=0.0004),
+    SimulatedJudge("sim-cygnus/casting-vote", "Careful; the tiebreak.", slips=0.035),
+)  # fmt: skip
+
+# A text in this share of all is hard: whoever reads it, judge or reviewer, errs with HARD_SLIPS instead of `slips`.
+HARD = 0.03
+HARD_SLIPS = 0.35
 
 
-def _group_effects(who: str, profile: Respondent, attribute: str, bank: Bank) -> Iterator[Effect]:
-    """Yield an attribute's effects; `group` is the most favored one, or one of those that are refused more often."""
-    where = places(bank, attribute)
-    order = sorted(where, key=lambda group: where[group])
-    spread = profile.shift(attribute)
-    if spread:
-        text = f"Favors {order[-1]} most and {order[0]} least, the others evenly between: {', '.join(order)}."
-        yield Effect(who, "subject", "group_effect", text, attribute, group=order[-1], size=spread, unit=SCALE)
-    more = profile.refuses_more.get(attribute, 0.0)
-    for group in (g for g in order if more and where[g] < 0):
-        text = "Refuses this group more often, by this much."
-        yield Effect(who, "subject", "refuses_more", text, attribute, group=group, size=more, unit=SHARE)
+def respondent_for(api_model: str) -> Respondent:
+    """Return a respondent by name; an unknown name is a model with no planted effect."""
+    known = {r.model: r for r in RESPONDENTS}
+    return known.get(api_model) or Respondent(api_model, "No group effect.")
 
 
-def judge_effects(who: str, profile: SimulatedJudge) -> Iterator[Effect]:
-    """Yield the known errors of a judge."""
-    yield from _shares(who, "judge", profile, _JUDGE_SHARES)
-    yield Effect(who, "judge", "score_noise", "Varies around the score that the text supports (standard deviation).",
-                 size=profile.score_noise, unit=POINTS)  # fmt: skip
-    text = f"Errs in this share of labels on hard texts, which are {HARD:.0%} of all."
-    yield Effect(who, "judge", "hard_slips", text, size=HARD_SLIPS, unit="share of hard answers")
+def judge_for(api_model: str) -> SimulatedJudge:
+    """Return a judge by name; an unknown name is a careful judge."""
+    known = {j.model: j for j in JUDGES}
+    return known.get(api_model) or SimulatedJudge(api_model, "Careful.")
 
 
-def _shares(
-    who: str, role: Literal["subject", "judge"], profile: Respondent | SimulatedJudge, texts: dict[str, str]
-) -> Iterator[Effect]:
-    for name, text in texts.items():
-        if size := getattr(profile, name):
-            yield Effect(who, role, name, text, size=size, unit=SHARE)
+def planted_table() -> str:
+    """Return the table in Markdown, as `content/pages/about.md` holds it (a test keeps the two equal)."""
+    rows = [("subject", r.model, r.planted) for r in RESPONDENTS] + [("judge", j.model, j.planted) for j in JUDGES]
+    lines = ["| Role | Model | What is planted |", "|---|---|---|"]
+    return "\n".join((*lines, *(f"| {role} | `{model}` | {planted} |" for role, model, planted in rows)))

@@ -16,7 +16,7 @@ from harness.cache.answers import Cache
 from harness.calls.call import TRIES, Answer, Call
 from harness.engine.outcome import Outcome
 from harness.eval.questions import PlannedRow, Prompt, planned_rows, response_calls
-from harness.judging.panel import Bench, Case, Seat
+from harness.judging.voting import Bench, Case, Seat
 from harness.masking.mask import mask_prompt
 from harness.money.budget import dollars, worst_case
 from harness.plan.records import PICO, SIMULATED, Callee, RunPlan

@@ -23,7 +23,7 @@ from generator.schema.columns import LATEST_FORMAT, RECEIPT_SCHEMA, VOTE_FIELDS
 from generator.schema.names import shard_name, simulated
 from generator.schema.verdict import STATUSES, filter_word
 from harness.calls.call import Answer
-from harness.judging.panel import Case
+from harness.judging.voting import Case
 from harness.money.budget import dollars
 from harness.plan.records import RunPlan
 

@@ -17,7 +17,7 @@ from generator.edition import paths
 from generator.edition.edition import Edition
 from generator.machine.site_tree import Tree
 from generator.machine.workers import Pending, Workers
-from generator.publishing.changes import State, text_hash
+from generator.publishing.fingerprints import State, text_hash
 from generator.publishing.plan import PublishPlan
 from generator.receipts.pages import ReceiptTask
 from generator.runs.reader import read_shard

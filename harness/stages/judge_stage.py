@@ -16,7 +16,7 @@ from generator.schema.errors import InputError
 from harness.calls.call import Call
 from harness.engine.outcome import Outcome, Watch
 from harness.eval.questions import Prompt, bank_prompts, planned_rows
-from harness.judging.panel import Bench, Case, Seat, found_answers
+from harness.judging.voting import Bench, Case, Seat, found_answers
 from harness.plan.records import SIMULATED
 from harness.stages.receipts import ReceiptsWriter, harness_commit
 from harness.stages.session import Session
@@ -127,7 +127,7 @@ def from_cache(session: Session, cases: Sequence[Case]) -> float:
 def _planted(session: Session) -> list[dict[str, Any]] | None:
     if session.plan.kind != SIMULATED:
         return None
-    from harness.simulated.planted import planted_effects
+    from harness.simulated.planted_effects import planted_effects
 
     return planted_effects(session.plan, session.bank)
 

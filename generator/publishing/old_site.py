@@ -1,4 +1,4 @@
-"""The runs of a site: those to build, those kept as they were published, those removed.
+"""What the site that stands says of its runs: read for those that a publish keeps (`plan` decides which).
 
 Of a run that is kept everything is read from its own published `data/manifest.json`, never from the working copy.
 

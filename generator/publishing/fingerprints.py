@@ -1,4 +1,6 @@
-"""What must be made again: decided by content hashes of inputs alone, never by time stamps.
+"""Fingerprints of all that a publish is made from, and the state of the last one; `plan` holds the two together.
+
+A fingerprint is a hash of contents, never of time stamps.
 
 Imports nothing heavy, so that a publish with nothing to do ends before anything is loaded. The state of the last one
 lies outside `dist/`; without it, or when the tree is not the one that was written, everything is made anew.
