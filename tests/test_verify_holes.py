@@ -161,6 +161,11 @@ class TestMarks:
         found = forged(data, change)
         assert any(m.file == "run_manifest.json" and "sim-alpha/one in a live run" in m.key for m in found.mismatches)
 
+    @pytest.mark.parametrize("page", [f"runs/{RUN}/index.html", f"{SET}/index.html", f"{SET}/direct.g0.1.html"])
+    def test_the_notice_on_a_page(self, dist, page):
+        edit_page(dist, page, r"notice-simulated", "notice-other")
+        assert named(verify_path(dist)) == {(page, "simulated")}
+
     def test_an_untouched_folder_counts_its_marks(self, data):
         found = verify_data(data)[0]
         assert found.mismatches == []

@@ -64,6 +64,8 @@ def verify_pages(dist: Path, books: dict[str, RecomputedRows], made: Container[s
                 check_page(page.path, tree, books[run_id], findings)
             else:
                 unchecked.setdefault(run_id, []).append(page.path)
+        if page.run in books:
+            _check_notice(page.path, tree, books[page.run].recomputed.run.manifest.simulated, findings)
         receipts.check(page, tree, findings)
     for run_id, found in unchecked.items():
         more = f" (and {len(found) - 1} pages more)" if len(found) > 1 else ""
@@ -72,6 +74,15 @@ def verify_pages(dist: Path, books: dict[str, RecomputedRows], made: Container[s
         if paths.run_index(run_id) not in made:
             receipts.check_absent(book.recomputed.run, book.recomputed.scored.withheld, findings)
     return findings
+
+
+def _check_notice(page: str, tree: LexborHTMLParser, simulated: bool, findings: Findings) -> None:
+    """Hold the banner above a run's page against the run: a simulated one says so on each of its pages."""
+    findings.checked["marks"] += 1
+    there = tree.css_first(".notice-simulated") is not None
+    if there != simulated:
+        words = {True: "a notice that the run is simulated", False: "no such notice"}
+        findings.add(page, "simulated", words[there], words[simulated])
 
 
 def check_links(dist: Path, base_url: str | None, findings: Findings) -> None:
