@@ -147,6 +147,17 @@ class TestWhatSqliteDoesNotNotice:
         with Cache(cache, now=8) as answers, pytest.raises(InputError, match=r"c\.sqlite: the file is damaged \(Could"):
             answers.lookup([sha256_hex("a")])
 
+    def test_a_description_of_the_tables_that_is_not_utf8(self, cache: Path) -> None:
+        data = cache.read_bytes()
+        assert b"tableanswersanswers" in data
+        # The statement no longer parses, and SQLite's word on that quotes the name.
+        data = data.replace(b"tableanswersanswers", b"tableansw\xffrsanswers").replace(
+            b"CREATE TABLE", b"CREATE TABLX", 1
+        )
+        cache.write_bytes(data)
+        with pytest.raises(InputError, match=r"c\.sqlite: the file is damaged .*bring back a copy"):
+            Cache(cache, now=8)
+
     @pytest.mark.parametrize("change_to", ["role = x'80'", "stored_at = -1", "stored_at = 999999999999999"])
     def test_a_line_that_cannot_be(self, cache: Path, change_to: str) -> None:
         change(cache, f"UPDATE answers SET {change_to}")

@@ -138,6 +138,8 @@ class _Connection(sqlite3.Connection):
         """Turn SQLite's errors into those that a person meets."""
         try:
             yield
+        except UnicodeDecodeError:  # SQLite's words on the damage quote a name that is damaged, too
+            raise _damaged(self.path, "its own description is not UTF-8", self.remedy) from None
         except (sqlite3.ProgrammingError, sqlite3.InterfaceError):
             raise  # a fault of this program, not of the file
         except sqlite3.Error as error:
