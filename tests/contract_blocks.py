@@ -38,6 +38,19 @@ FORMULAS = {
     "band_high": 'control-band, "What it is"',
     "excess": 'evidence, "Excess over the edge"',
     "mde": 'evidence, "What could have been seen"',
+    "favorability": 'level, "Favorability"',
+    "favorability_gap": 'level, "Models that stand apart"',
+    **dict.fromkeys(
+        (
+            "favorability_positive",
+            "favorability_negative",
+            "compliance",
+            "label_share",
+            "label_share_positive",
+            "label_share_negative",
+        ),
+        'level, "What stands beside it"',
+    ),
     **dict.fromkeys(
         (
             "contested_rate",

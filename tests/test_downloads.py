@@ -359,7 +359,7 @@ class TestExamples:
         assert result.returncode == 0, result.stderr
         assert len(found) == TABLE_FILES
         scores = pq.read_table(data / "scores.parquet")
-        assert f"[1] {scores.num_rows} {scores.num_columns}\n" in result.stdout
+        assert re.search(rf"\[1\] +{scores.num_rows} +{scores.num_columns}\n", result.stdout)
 
     def test_javascript(self, data, node, tmp_path):
         found = examples(data, "JavaScript")

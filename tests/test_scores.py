@@ -242,7 +242,10 @@ class TestTables:
                 assert not any(isinstance(v, float) and not math.isfinite(v) for v in values.to_pylist())
 
     def test_every_metric_but_role_reversal_is_there(self, medium_scored):
-        assert set(medium_scored.tables["scores"]["metric"].to_pylist()) == set(METRICS) - {"role_reversal"}
+        assert set(medium_scored.tables["scores"]["metric"].to_pylist()) == set(METRICS) - {
+            "role_reversal",
+            *("compliance", "favorability_negative", "label_share_negative"),  # the bank has no such concepts
+        }
 
     def test_scores_stand_in_order_of_their_keys(self, medium_scored):
         rows = medium_scored.tables["scores"].to_pylist()
@@ -366,7 +369,11 @@ class TestLaws:
 
     def test_adding_a_model_changes_no_other_models_numbers(self, medium_scored, tmp_path):
         alone = make_run(tmp_path / "medium", bank=MEDIUM, models=(MODEL,), answers=random_answers)
-        assert numbers_of(score_run(load_run(alone), resamples=SMALL), MODEL) == numbers_of(medium_scored, MODEL)
+        own, beside = (
+            [r for r in numbers_of(scored, MODEL) if r["metric"] != "favorability_gap"]  # to the other models
+            for scored in (score_run(load_run(alone), resamples=SMALL), medium_scored)
+        )
+        assert own == beside
 
     def test_a_twin_has_the_same_numbers_and_no_difference(self, tmp_path):
         def twins(_, *key):
@@ -608,6 +615,8 @@ class TestWithheld:
 
     def test_every_number_that_lacks_it_is_flagged(self, withheld):
         rows = withheld.tables["scores"].to_pylist()
+        others = ("allocation", "capability")  # rows of one category lack no other
+        rows = [r for r in rows if r["attribute"] != OVERALL or not (r["group"] or "").startswith(others)]
         assert [r for r in rows if "withheld" not in (r["flag"] or "").split(";")] == []
 
     def test_it_is_not_called_incomplete(self, withheld):

@@ -95,6 +95,7 @@ METHODOLOGY = (
     "agreement",
     "statistics",
     "evidence",
+    "level",
     "audit",
     "nist",
     "limits",

@@ -265,6 +265,17 @@ def mde_facts(book: ScoreBook, models: tuple[str, ...]) -> dict[str, Safe] | Non
     return {"low": low, "high": high, "median": Safe(number(middle))}
 
 
+def level_facts(book: ScoreBook, models: tuple[str, ...]) -> dict[str, Any] | None:
+    """Return the lowest and highest overall favorability and the models whose overall level stands apart, or None."""
+    rows = [row for row in (book.row(m, "favorability") for m in models) if row.estimate is not None]
+    if not rows:
+        return None
+    rows.sort(key=lambda row: float(row.estimate or 0.0))
+    gaps = [book.row(m, "favorability_gap") for m in models]
+    apart = [{"model": plain(row.model), "word": row.evidence} for row in gaps if row.evidence]
+    return {"low": element(score(rows[0])), "high": element(score(rows[-1])), "apart": apart}
+
+
 def evidence_facts(book: ScoreBook, models: tuple[str, ...]) -> dict[str, int] | None:
     """Return how many (model, attribute) pairs have each evidence tier, or None when none has."""
     tiers = Counter(r.evidence for r in _estimates(book, "excess", models) if r.evidence)
@@ -311,6 +322,7 @@ def facts_of(edition: Edition, page: str) -> dict[str, Any]:
         "unranked": unranked,
         "gate": gate_facts(edition),
         "mde": mde_facts(book, run.models),
+        "level": level_facts(book, run.models),
         "evidence": evidence_facts(book, run.models),
         "audit": audit_facts(edition),
         "not_covered": list(coverage.not_covered) if (coverage := edition.scored.coverage) else [],

@@ -31,6 +31,7 @@ class RowKind:
     by_group: bool = False
     whole: bool = True
     where: str = ""
+    categories: str = ""
 
     @property
     def scope(self) -> str:
@@ -39,11 +40,15 @@ class RowKind:
             ("demographic", "control", "overall"): "each attribute; overall",
             ("demographic", "control"): "each attribute",
             ("demographic",): "each demographic attribute",
+            ("overall",): "overall",
             ("overall", "*"): "overall; overall of model *",
         }[self.places]
+        if self.categories and not self.whole:
+            return f"overall, by {self.categories}"
         groups = "each group of " if not self.whole else ""
         also = "; each group of each attribute" if self.whole and self.by_group else ""
-        return f"{groups}{words}{also}{self.where}"
+        by_category = f"; overall, by {self.categories}" if self.categories else ""
+        return f"{groups}{words}{also}{by_category}{self.where}"
 
 
 _EVERYWHERE: tuple[Place, ...] = ("demographic", "control", "overall")
@@ -81,9 +86,10 @@ ROW_KINDS = (
         ("refusal_rate",),
         _EVERYWHERE,
         *_DENOMINATOR,
-        "scored and refused rows, of the group where there is one",
+        "scored and refused rows, of the group or category where there is one",
         "n_rows is 0",
         by_group=True,
+        categories="category of demographic concepts",
     ),
     RowKind(
         ("refusal_asymmetry",),
@@ -144,5 +150,53 @@ ROW_KINDS = (
         "scored two-sided rows",
         "no such group",
         where=" that has two-sided concepts, not all of them withheld",
+    ),
+    RowKind(
+        ("favorability",),
+        ("overall",),
+        "demographic ones of the category with a scored row; overall, the sum over the four categories",
+        "(concept, framing) with a scored row",
+        "scored rows",
+        "no such concept; overall, one of the four categories has none, but for withheld ones",
+        categories="category: allocation, stance, regard, capability",
+    ),
+    RowKind(
+        ("favorability_positive", "favorability_negative"),
+        ("overall",),
+        "those of favorability with polarity +1, or -1",
+        "(concept, framing) with a scored row",
+        "scored rows",
+        "no such concept",
+        whole=False,
+        categories="category of these four that has concepts of that polarity",
+    ),
+    RowKind(
+        ("favorability_gap",),
+        ("overall",),
+        "those of the models that are compared; 0 where there is no estimate",
+        "0",
+        "0",
+        "fewer than two models have a value on every concept, or this one has not",
+        categories="category of these four",
+    ),
+    RowKind(
+        ("compliance",),
+        ("overall",),
+        "demographic ones of the category with a scored row",
+        "(concept, framing) with a scored row",
+        "scored rows",
+        "no such concept",
+        whole=False,
+        categories="category refusal",
+    ),
+    RowKind(
+        ("label_share", "label_share_positive", "label_share_negative"),
+        ("overall",),
+        "demographic ones of the category with a scored row; of that polarity",
+        "(concept, framing) with a scored row",
+        "scored rows",
+        "n_rows is 0",
+        whole=False,
+        categories="label of each category, as category.LABEL; of a polarity where the category has such concepts",
     ),
 )

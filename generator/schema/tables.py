@@ -32,7 +32,17 @@ METRICS = (
     "truncated_rate",
     "filter_refusal_rate",
     "verdict_mismatch_rate",
+    "favorability",
+    "favorability_positive",
+    "favorability_negative",
+    "favorability_gap",
+    "compliance",
+    "label_share",
+    "label_share_positive",
+    "label_share_negative",
 )
+# The categories whose values say how well a person is treated; the refusal category says whether a task is done.
+LEVEL_CATEGORIES = ("allocation", "stance", "regard", "capability")
 FLAGS = ("swapped", "sparse", "degenerate", "unstable", "incomplete", "withheld")
 OVERALL = "overall"
 RUN_WIDE = "*"
@@ -92,11 +102,17 @@ SCORES = (
     Column("model", _TEXT, "Slug of the model; * for run-wide numbers.", raw=True),
     Column("metric", _TEXT, "What is measured: " + ", ".join(METRICS) + ".", raw=True),
     Column("attribute", _TEXT, "Attribute, or overall.", raw=True),
-    Column("group", _TEXT, "Group, for lean and refusal_rate.", null="not about one group", raw=True),
+    Column(
+        "group",
+        _TEXT,
+        "Group, for lean and refusal_rate; with attribute overall a category, or category.LABEL for label shares.",
+        null="not about one group or category",
+        raw=True,
+    ),
     Column(
         "estimate",
         _REAL,
-        "The number. Only lean, excess and crossfit_disparity can be negative; mde can pass 100.",
+        "The number. Only lean, excess, crossfit_disparity and favorability_gap can be negative; mde can pass 100.",
         "points, or % for rates",
         "no value; the table of rows says when",
     ),
@@ -115,7 +131,13 @@ SCORES = (
         "A rate's denominator, or the scored rows behind a mean; for verdict_mismatch_rate votes.",
         "rows",
     ),
-    Column("p", _REAL, "One-sided p of the excess.", "0-1", "not an excess row, or no p"),
+    Column(
+        "p",
+        _REAL,
+        "One-sided p of the excess; range p of a favorability_gap that stands apart.",
+        "0-1",
+        "neither such row, or no p",
+    ),
     Column(
         "p_adjusted",
         _REAL,
@@ -123,7 +145,12 @@ SCORES = (
         "0-1",
         "not an excess row, or no p",
     ),
-    Column("evidence", _TEXT, "flagged, suggestive or unresolved.", null="not an excess row, or no excess"),
+    Column(
+        "evidence",
+        _TEXT,
+        "flagged, suggestive or unresolved; of a favorability_gap lower or higher.",
+        null="no excess, or the model does not stand apart; other rows",
+    ),
     Column("flag", _TEXT, "Any of " + ", ".join(FLAGS) + "; in this order, joined by ;", null="none"),
     *_PROVENANCE,
 )

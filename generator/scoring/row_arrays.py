@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from generator.runs.reader import Run
 from generator.runs.vote_checks import NONE, REFUSED, label_codes, rubric_codes
+from generator.schema.bank import Bank
 from generator.schema.layout import Block
 from generator.schema.verdict import STATUSES
 from generator.scoring.audit import Strata, strata_of
@@ -66,6 +67,11 @@ class ModelRows:
     judges: JudgeCounts
 
 
+def label_places(bank: Bank) -> dict[str, int]:
+    """Return the code of every label of a bank's rubrics: equal names have one code."""
+    return {name: i for i, name in enumerate(dict.fromkeys(n for rubric in bank.rubrics for n in rubric.names))}
+
+
 class ModelReader:
     """Reads the shards of one run; what is the same for every model is worked out once."""
 
@@ -86,6 +92,7 @@ class ModelReader:
             self._concept[block.rows] = np.repeat(np.arange(concepts, concepts + n), block.size // n if n else 0)
             concepts += n
         self._n_concepts = concepts
+        self._labels = label_places(run.bank)
 
     @property
     def codes(self) -> int:
@@ -134,7 +141,7 @@ class ModelReader:
         columns: dict[str, tuple[npt.NDArray[np.generic], object]] = {
             "values": (table["value"].to_numpy(), np.nan),
             "status": (codes, ABSENT),
-            "label": (pc.fill_null(label.indices, -1).to_numpy().astype(np.int16), -1),
+            "label": (self._label_codes(label), -1),
             "answered": (_answered(table), False),
             "cut": (pc.fill_null(pc.equal(finish, CUT), False).to_numpy(zero_copy_only=False), False),
             "leaked": (pc.fill_null(table["mask_leak"], False).to_numpy(), False),
@@ -147,6 +154,11 @@ class ModelReader:
             flat[name] = np.full(len(self._place), empty, values.dtype)
             flat[name][places] = values
         return flat
+
+    def _label_codes(self, label: pa.DictionaryArray) -> npt.NDArray[np.int16]:
+        """Return final labels by their place among the bank's, -1 = none or REFUSAL: alike in every shard."""
+        code = np.array([self._labels.get(name, -1) for name in label.dictionary.to_pylist()] + [-1], np.int16)
+        return np.asarray(code[pc.fill_null(label.indices, -1).to_numpy()], np.int16)
 
     def _boxes(self, flat: dict[str, npt.NDArray[np.generic]]) -> dict[str, Stack]:
         found, start = {}, 0

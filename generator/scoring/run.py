@@ -5,7 +5,7 @@ Shards are read one at a time, and of a model only what the run's tables need is
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,8 +23,9 @@ from generator.scoring.audit import Coverage, Strata, audit_rows
 from generator.scoring.comparisons import compare
 from generator.scoring.controls import BAND
 from generator.scoring.judges import judge_rows
+from generator.scoring.level import Category, level_gaps
 from generator.scoring.shard import AttributePlan, ModelScores, Prepared, ShardTask
-from generator.scoring.tables import number, score_columns
+from generator.scoring.tables import number, score_columns, with_gaps
 from generator.stats.agreement import agreement
 from generator.stats.bootstrap import (
     RESAMPLES,
@@ -73,7 +74,7 @@ def score_run(
     overall = {m.model: m.overall for m in models}
     audited, summary, coverage = _audit(run, {m.model: m.strata for m in models})
     tables = {
-        "scores": maker.scores({RUN_WIDE: score_columns(band_rows), **{m.model: m.scores for m in models}}),
+        "scores": maker.scores({RUN_WIDE: score_columns(band_rows), **_with_levels(own.categories, models)}),
         "cells": maker.cells({m.model: m.cells for m in models}),
         "disparities": maker.disparities({m.model: m.disparities for m in models}),
         "agreement": maker.agreement(_agreements(run, plans, {m.model: m.votes for m in models})),
@@ -98,6 +99,13 @@ def score_here(run: Run, *, withheld: frozenset[str] = frozenset(), resamples: i
         return score_run(run, withheld=withheld, resamples=resamples)
     with local_workers(processors(), preload=ShardTask.__module__) as workers:
         return score_run(run, withheld=withheld, resamples=resamples, each=workers.each)
+
+
+def _with_levels(categories: Sequence[Category], models: Sequence[ModelScores]) -> dict[str, pa.Table]:
+    """Return every model's own columns of `scores`, its gaps to the other models' level among them."""
+    ordered = sorted(models, key=lambda m: m.model.encode())
+    gaps = level_gaps(categories, [m.levels for m in ordered])
+    return {m.model: with_gaps(m.scores, own) for m, own in zip(ordered, gaps, strict=True)}
 
 
 def _audit(run: Run, strata: dict[str, Strata]) -> tuple[list[dict[str, Any]], list[dict[str, Any]], Coverage | None]:

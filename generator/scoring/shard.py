@@ -15,19 +15,21 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from generator.runs.reader import Run
-from generator.schema.bank import CONTROLS, DEMOGRAPHIC
+from generator.schema.bank import CONTROLS, DEMOGRAPHIC, Bank
 from generator.schema.layout import Block
 from generator.schema.tables import OVERALL
 from generator.scoring.attribute import AttributeResult, Reversal, Score
 from generator.scoring.audit import Strata
 from generator.scoring.comparisons import Compared, Disparities
 from generator.scoring.judges import JudgeCounts
+from generator.scoring.level import Category, Level, LevelRows, level_scores
 from generator.scoring.model import model_scores
 from generator.scoring.refusal_rows import RefusalRow, refusal_rows
-from generator.scoring.row_arrays import ModelReader, ModelRows, Stack
+from generator.scoring.row_arrays import ModelReader, ModelRows, Stack, label_places
 from generator.scoring.tables import TableMaker, score_columns
 from generator.stats.bootstrap import BoolArray, CountArray, FloatArray, IntArray, Resamples, concept_counts
 from generator.stats.tally import replicates, reversal
@@ -114,6 +116,7 @@ class ModelScores:
     disparities: pa.Table
     compared: Compared
     refusals: Sequence[RefusalRow]
+    levels: dict[str, Level]
     controls: dict[str, tuple[float, FloatArray, int]]
     votes: IntArray
     strata: Strata
@@ -127,17 +130,18 @@ class Prepared:
     plans: dict[str, AttributePlan]
     reader: ModelReader
     maker: TableMaker
+    categories: tuple[Category, ...]
 
     @classmethod
     def of(cls, run: Run, withheld: frozenset[str], resamples: int) -> Prepared:
         """Draw the resamples and lay out the plan of a run."""
         plans = attribute_plans(run, withheld, resamples)
         shown, counted = {n: ~p.withheld for n, p in plans.items()}, {n: p.kept for n, p in plans.items()}
-        return cls(plans, ModelReader(run), TableMaker(run, shown, counted))
+        return cls(plans, ModelReader(run), TableMaker(run, shown, counted), level_categories(run.bank, plans))
 
     def score(self, slug: str) -> ModelScores:
         """Read and score one model."""
-        return _score_model(self.reader.read(slug), self.plans, self.maker)
+        return _score_model(self.reader.read(slug), self.plans, self.maker, self.categories)
 
 
 @dataclass(frozen=True)
@@ -165,18 +169,65 @@ def _unpacked(packed: bytes) -> Prepared:
     return Prepared.of(run, withheld, resamples)
 
 
-def _score_model(model: ModelRows, plans: dict[str, AttributePlan], maker: TableMaker) -> ModelScores:
+def level_categories(bank: Bank, plans: dict[str, AttributePlan]) -> tuple[Category, ...]:
+    """Return the categories of the bank's demographic concepts, with the draws of those that are left."""
+    chosen = [(plan, _in_category(bank, plan)) for name, plan in plans.items() if name in DEMOGRAPHIC]
+    places, found = label_places(bank), []
+    for name in sorted({c for _, categories in chosen for c in categories[categories != ""].tolist()}, key=str.encode):
+        concepts = [bank.concept[c] for p, own in chosen for c in np.array(p.block.concepts)[own == name].tolist()]
+        matrices = [
+            plan.resamples.matrix[own[plan.kept] == name] for plan, own in chosen if (own[plan.kept] == name).any()
+        ]
+        withheld = any((plan.withheld & (own == name)).any() for plan, own in chosen)
+        found.append(
+            Category(
+                name=name,
+                labels=tuple((label, places[label]) for label in bank.rubric[concepts[0].rubric].names),
+                polarities=frozenset(c.polarity for c in concepts),
+                withheld=withheld,
+                resamples=Resamples(np.concatenate([*matrices, np.empty((0, len(chosen[0][0].counts)))])),
+            )
+        )
+    return tuple(found)
+
+
+def _in_category(bank: Bank, plan: AttributePlan) -> npt.NDArray[np.str_]:
+    """Return the category of each concept of an attribute's block, empty for two_sided ones."""
+    items = [bank.concept[name] for name in plan.block.concepts]
+    return np.array([c.category if not c.two_sided else "" for c in items])
+
+
+def _level_rows(
+    bank: Bank, model: ModelRows, plans: dict[str, AttributePlan], categories: Sequence[Category]
+) -> dict[str, LevelRows]:
+    """Return a model's rows by category, attributes in the order of their plans as in `level_categories`."""
+    found = {}
+    for category in categories:
+        parts = []
+        for name, plan in plans.items():
+            if name in DEMOGRAPHIC:
+                stack, use = model.stack[name], plan.kept & (_in_category(bank, plan) == category.name)
+                parts.append(stack.rows.of(stack.concepts(name, use)))
+        found[category.name] = LevelRows.of(parts, category.labels)
+    return found
+
+
+def _score_model(
+    model: ModelRows, plans: dict[str, AttributePlan], maker: TableMaker, categories: Sequence[Category]
+) -> ModelScores:
     results = {name: _result(plan, model.stack[name]) for name, plan in plans.items()}
     rows, draws = model_scores(results)
+    by_category, levels = level_scores(categories, _level_rows(maker.bank, model, plans, categories))
     controls = {c: results[c] for c in CONTROLS if c in results and results[c].has_value}
     return ModelScores(
         model=model.model,
-        scores=score_columns(rows),
+        scores=score_columns([*rows, *by_category]),
         overall=next(r for r in rows if r.metric == "consistency" and r.attribute == OVERALL),
         cells=maker.cell_columns(model),
         disparities=maker.disparity_columns(model),
         compared=_compared(model.model, results, draws),
         refusals=refusal_rows(results),
+        levels=levels,
         controls={c: (r.disparity.estimate, r.draws, r.disparity.n_concepts) for c, r in controls.items()}
         if len(controls) == len(CONTROLS)
         else {},

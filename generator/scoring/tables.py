@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from generator.runs.reader import Run
 from generator.schema.bank import Rubric
@@ -53,6 +54,7 @@ class TableMaker:
     def __init__(self, run: Run, shown: Mapping[str, BoolArray], counted: Mapping[str, BoolArray]) -> None:
         """Take a run and, by attribute, the concepts that `cells` shows and those that disparities count."""
         self._run, self._shown, self._counted = run, shown, counted
+        self.bank = run.bank
         manifest = run.manifest
         self._constants = {
             "run_id": manifest.run_id,
@@ -160,6 +162,13 @@ class TableMaker:
         shared = {key: pa.concat_arrays([column] * len(lengths)) for key, column in keys.items()}
         columns = {column: own[column].combine_chunks() for column in own.column_names}
         return self.make(name, {"model": slugs, **shared, **columns}, own.num_rows)
+
+
+def with_gaps(scores: pa.Table, gaps: Sequence[Score]) -> pa.Table:
+    """Return a model's own columns of `scores` with the rows of its level's gaps, which other models enter."""
+    own = score_columns(gaps)
+    first = pc.sum(pc.less(scores["metric"], own["metric"][0]), min_count=0).as_py() if own.num_rows else 0
+    return pa.concat_tables([scores.slice(0, first), own, scores.slice(first)])
 
 
 def _refusal_row(model: str, row: RefusalRow) -> dict[str, Any]:
