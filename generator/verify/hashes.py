@@ -109,7 +109,9 @@ def check_metadata(folder: Path, findings: Findings) -> None:
 def check_records(folder: Path, findings: Findings) -> None:
     """Hold the Every Eval Ever records against the published scores."""
     files = table_files([p.name for p in folder.glob("scores*.parquet")], "scores")
-    rows = pa.concat_tables([read_table(folder / f) for f in files]).to_pylist() if files else []
+    tables = [read_table(folder / f) for f in files]
+    # A file of other columns is told where tables are compared; a record then has no row to be held against.
+    rows = [row for table in tables if _has_types(table, RECORD_COLUMNS) for row in table.to_pylist()]
     scores = {(r["model"], f"{r['metric']}.{r['attribute']}"): r for r in rows if r.get("group") is None}
     faults: list[str] = []
     for name in sorted(n for n in file_names(folder) if n.startswith("every_eval_ever/") and n.endswith(".json")):
@@ -118,6 +120,18 @@ def check_records(folder: Path, findings: Findings) -> None:
         except InputError as error:
             faults += error.faults
     raise_faults(faults)
+
+
+# What a record is held against, by column of the published scores.
+RECORD_COLUMNS = {
+    **dict.fromkeys(("model", "metric", "attribute"), pa.string()),
+    **dict.fromkeys(("estimate", "ci_low", "ci_high"), pa.float64()),
+}
+
+
+def _has_types(table: pa.Table, types: Mapping[str, pa.DataType]) -> bool:
+    schema = table.schema
+    return all(schema.names.count(name) == 1 and schema.field(name).type == kind for name, kind in types.items())
 
 
 def _check_record(name: str, record: dict[str, Any], scores: Mapping[Any, dict[str, Any]], findings: Findings) -> None:

@@ -1,12 +1,14 @@
-"""A Parquet file whose values have no CSV form is a mismatch of its CSV file, not an end of the comparison."""
+"""Published tables that cannot be what they should: mismatches by name, not an end of the comparison."""
 
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from generator.schema.columns import Column
 from generator.verify.findings import Findings
+from generator.verify.hashes import check_records
 from generator.verify.tables import check_csv
 
 COLUMN = Column("value", pa.float64(), "A number.", null="missing")
@@ -37,3 +39,18 @@ def test_the_same_text_is_none(tmp_path):
     findings = Findings()
     check_csv(path, "scores.csv", pa.table({"value": [0.5, None]}), (COLUMN,), findings)
     assert findings.mismatches == []
+
+
+class TestRecords:
+    """Scores of other columns do not end the comparison of the records that quote them."""
+
+    @pytest.mark.parametrize("lacking", ["model", "metric", "attribute", "estimate", "ci_low"])
+    def test_a_column_that_is_missing_or_of_another_type(self, tmp_path, lacking):
+        right = {
+            "model": ["a/b"], "metric": ["m"], "attribute": ["x"], "estimate": [1.0], "ci_low": [1.0], "ci_high": [1.0],
+        }  # fmt: skip
+        pq.write_table(pa.table({k: v for k, v in right.items() if k != lacking}), tmp_path / "scores__1.parquet")
+        pq.write_table(pa.table({**right, lacking: [[1]]}), tmp_path / "scores__2.parquet")
+        findings = Findings()
+        check_records(tmp_path, findings)
+        assert findings.mismatches == []
