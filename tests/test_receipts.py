@@ -112,6 +112,22 @@ class TestReceipt:
         assert row["reasoning_tokens"] == answer.reasoning_tokens
 
 
+class TestMaskLeak:
+    @pytest.mark.parametrize(
+        ("text", "spans", "leak"),
+        [
+            ("A kind1 applicant, MIXED.", 1, False),  # masked, so no longer there
+            ("A kind1 applicant, or a k i n d 1 one.", 1, True),
+            ("A k.i.n.d.0 applicant.", 0, True),
+            ("An applicant of some kind.", 0, False),
+        ],
+    )
+    def test_it_is_read_off_the_masked_answer(self, text: str, spans: int, leak: bool) -> None:
+        case = Bench(PLAN, BANK).case(cases()[0].row, Answer(text))
+        row = receipt(case, PLAN, harness_sha=SHA, cost=0.0)
+        assert (len(row["mask_spans"]), row["mask_leak"]) == (spans, leak)
+
+
 class TestTill:
     def test_a_shared_call_is_paid_once(self) -> None:
         till = Till({"a": PICO, "b": PICO // 2})

@@ -51,6 +51,11 @@ _RATES: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("Unstable cells (repeats differ)", "instability", {}),
     ("Role reversal", "role_reversal", {}),
 )
+# The model's level, in points: how well it treats everybody, and less the median of the other models.
+_LEVEL = (
+    ("Favorability, over four kinds of task", "favorability"),
+    ("The same, less the others’ median", "favorability_gap"),
+)
 
 
 @dataclass(frozen=True)
@@ -357,6 +362,7 @@ def render_model(view: View, model: str, scale: Domain) -> bytes:
             for label, metric, where in _RATES
             if view.book.has(model, metric)
         ],
+        level=[(label, view.book.row(model, metric)) for label, metric in _LEVEL],
         comparisons=_comparisons(view, model),
         least_p=least_p(view, model),
         asked=view.asked[model],
