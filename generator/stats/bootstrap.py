@@ -1,11 +1,11 @@
 """The bootstrap: portable draws of concepts, replicates of ratios, the expanded percentile interval.
 
-See methodology: statistics, "Statistics".
-
-Every statistic here is a ratio of sums over concepts, so that all replicates of all models are one matrix product of
-the counts with the concepts' numerators and denominators.
+Every statistic here is a ratio of sums over concepts. So the replicates of all models are one matrix product: the
+numerators and denominators by concept times the counts of the resamples.
 
 Hesterberg 2015, arXiv 1411.5279 (expanded percentile); Hyndman and Fan 1996, type 7 (quantile).
+
+See methodology: statistics, "Statistics".
 """
 
 from __future__ import annotations
@@ -37,25 +37,36 @@ _ROWS = 24  # rows multiplied at a time: more of them would make the blocks narr
 
 
 def rounded(values: FloatArray) -> FloatArray:
-    """Round to 12 decimals, as before any comparison, sign or quantile, so that every language decides alike."""
+    """Round to 12 decimals, so that every language decides alike (methodology: scoring, "Rounding before a decision").
+
+    Args:
+        values: float array of any shape, NaN allowed.
+
+    Returns:
+        A new array of the same shape; minus zero becomes zero, NaN stays.
+    """
     return np.asarray(scaled(values) / _SCALE + 0.0)
 
 
 def scaled(values: FloatArray) -> FloatArray:
-    """Return values x 10^12 to the nearest whole number: rounding to 12 decimals before it divides again."""
+    """Return values times 10^12 to the nearest whole number, the first half of `rounded`.
+
+    Comparing the whole numbers decides like comparing the rounded values, and saves a division.
+    """
     whole = np.asarray(values * _SCALE)
     return np.rint(whole, out=whole)
 
 
 def round12(value: float) -> float:
-    """Round one number to 12 decimals, minus zero to zero."""
+    """Round one number to 12 decimals before it is compared; minus zero becomes zero, NaN stays."""
     return round(value, DECIMALS) + 0.0
 
 
 def _least_positive() -> float:
-    """Return the least number that rounds above 0 at 12 decimals.
+    """Return the smallest number that rounds above 0 at 12 decimals.
 
-    Rounding keeps the order, so that comparing with it decides as comparing the rounded value with 0 does.
+    Rounding keeps the order. So comparing with this number decides like comparing the rounded value with 0, without
+    rounding millions of replicates.
     """
     above = 0.5 / _SCALE
     while np.rint(above * _SCALE) > 0:
@@ -70,12 +81,22 @@ LEAST_POSITIVE = _least_positive()
 
 @lru_cache(maxsize=64)
 def concept_counts(bank_sha256: str, attribute: str, n: int, resamples: int = RESAMPLES) -> CountArray:
-    """Return how often each of `n` concepts is drawn: uint8 array (resamples, n), rows summing to n, read-only.
+    """Draw concepts with replacement and count them (methodology: statistics, "Draws that any language can repeat").
 
-    Draw j of resample b is word j mod 8, big-endian uint32, of SHA-256("<bank>|<attribute>|<n>|<b>|<j div 8>"), mapped
-    to floor(word * n / 2^32): any language with SHA-256 makes the same matrix.
+    Draw j of resample b is word j mod 8, a big-endian uint32, of SHA-256("<bank>|<attribute>|<n>|<b>|<j div 8>"). It
+    picks concept floor(word * n / 2^32). Any language with SHA-256 makes the same counts.
+
+    Args:
+        bank_sha256: the bank's hash in hexadecimal, the seed of all draws.
+        attribute: id of the attribute; attributes are drawn independently.
+        n: number of concepts, at most 255.
+        resamples: number of resamples.
+
+    Returns:
+        uint8 array (resamples, n), rows summing to n. It is cached, hence read-only.
     """
     blocks = -(-n // _WORDS)
+    # The prefix is hashed once; each digest goes on from a copy of that state.
     prefix = hashlib.sha256(f"{bank_sha256}|{attribute}|{n}|".encode())
     digests = bytearray()
     for b in range(resamples):
@@ -83,6 +104,7 @@ def concept_counts(bank_sha256: str, attribute: str, n: int, resamples: int = RE
             state = prefix.copy()
             state.update(b"%d|%d" % (b, k))
             digests += state.digest()
+    # uint64, because word * n does not fit into 32 bits.
     words = np.frombuffer(digests, ">u4").reshape(resamples, blocks * _WORDS)[:, :n].astype(np.uint64)
     drawn = ((words * np.uint64(n)) >> np.uint64(32)).astype(np.int64)
     flat = drawn + n * np.arange(resamples)[:, None]
@@ -104,30 +126,53 @@ def _on_grid(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Resamples:
-    """An attribute's resamples as a matrix to multiply with: float64 (concepts, resamples)."""
+    """An attribute's resamples, ready to multiply with.
+
+    `matrix`: how often each resample draws each concept, float64 array (concepts, resamples).
+    """
 
     matrix: FloatArray
 
     @classmethod
     def of(cls, counts: CountArray) -> Resamples:
-        """Return the resamples of counts (resamples, concepts)."""
+        """Build resamples from the counts of `concept_counts`: uint8 array (resamples, concepts)."""
         return cls(np.ascontiguousarray(counts.T, dtype=np.float64))
 
     def kept(self, concepts: BoolArray) -> Resamples:
-        """Return the resamples of some concepts: the others have weight 0."""
+        """Return the resamples reduced to some concepts; those left out have weight 0.
+
+        The draws do not change (methodology: statistics, "When a category is withheld").
+
+        Args:
+            concepts: which concepts stay, bool array (concepts,).
+        """
         return self if concepts.all() else Resamples(self.matrix[concepts])
 
     def sums(self, values: FloatArray) -> FloatArray:
-        """Return sum over concepts of count x value: (rows, concepts) -> (rows, resamples), exact in any order."""
+        """Return the sums over concepts of count times value, the same in any order of addition.
+
+        Args:
+            values: float array (rows, concepts), no NaN.
+
+        Returns:
+            Float array (rows, resamples).
+        """
         return self.totals(_on_grid(values))
 
     def totals(self, numbers: FloatArray) -> FloatArray:
-        """Return the same sums of numbers whose sums are exact as they stand, such as counts.
+        """Return the sums over concepts of count times number, where these sums are exact as they stand.
 
-        In blocks so small that the linear algebra library keeps to one thread: its own threads wait for each other
-        longer than such a product takes, and many times longer on a busy machine.
+        Use it for counts and other whole numbers; use `sums` for everything else.
+
+        Args:
+            numbers: float array (rows, concepts), no NaN.
+
+        Returns:
+            Float array (rows, resamples).
         """
         out = np.empty((len(numbers), self.matrix.shape[1]))
+        # In blocks so small that the linear algebra library stays on one thread: its own threads wait for each other
+        # longer than such a product takes, and many times longer on a busy machine.
         for top in range(0, len(numbers), _ROWS):
             part, target = numbers[top : top + _ROWS], out[top : top + _ROWS]
             width = max(64, _ONE_THREAD // max(1, part.size))
@@ -138,14 +183,21 @@ class Resamples:
 
 
 def ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    """Return numerator / denominator, NaN where nothing was counted: there both are 0."""
+    """Return numerator / denominator, NaN where nothing was counted.
+
+    Args:
+        numerator, denominator: float arrays of shapes that broadcast; both are 0 where nothing was counted.
+    """
     with np.errstate(invalid="ignore"):
         return np.asarray(numerator / denominator)
 
 
 @dataclass(frozen=True)
 class Sample:
-    """How much evidence an interval rests on: `n` concepts (the smaller number where there are two) and `df`."""
+    """What an interval rests on: `n` concepts and `df` degrees of freedom.
+
+    Both come from the table in methodology: statistics, "The expanded percentile interval".
+    """
 
     n: int
     df: int
@@ -162,24 +214,40 @@ class Sample:
 
 
 def one_attribute(n: int) -> Sample:
-    """Return the sample of a number that rests on one attribute's `n` concepts."""
+    """Return the sample behind a number of one attribute with `n` concepts: df = n - 1."""
     return Sample(n, n - 1)
 
 
 def several_attributes(ns: Sequence[int]) -> Sample:
-    """Return the sample of a number pooled over attributes: the smallest n, df summed."""
+    """Return the sample behind a number pooled over attributes: the smallest n, df the sum of n - 1.
+
+    Args:
+        ns: concepts with a value in each attribute; an empty list gives n = 0, hence no interval.
+    """
     return Sample(min(ns, default=0), sum(n - 1 for n in ns))
 
 
 @lru_cache(maxsize=4096)
 def expanded_tail(n: int, df: int) -> float:
-    """Return the tail probability of the expanded percentile interval at 95 %."""
+    """Return the tail probability at which the expanded percentile interval reads its quantiles.
+
+    a = Phi(-sqrt(n / (n - 1)) t_{0.975, df}), smaller than 0.025: it makes up for a resampled spread that is too small
+    by sqrt((n - 1) / n) and for normal quantiles where t quantiles belong (Hesterberg 2015, arXiv 1411.5279).
+
+    Args:
+        n: concepts, 2 or more.
+        df: degrees of freedom, 1 or more.
+    """
     return normal_cdf(-math.sqrt(n / (n - 1)) * t_quantile(0.975, df))
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An interval on the scale of its replicates; NaN ends and tail where there is none."""
+    """A 95 % interval on the scale of its replicates.
+
+    `tail` is the probability at which the quantiles were read. Ends and tail are NaN where there is no interval.
+    `unstable`: more than 1 % of the replicates had no value.
+    """
 
     low: float
     high: float
@@ -187,7 +255,7 @@ class Interval:
     unstable: bool = False
 
     def mapped(self, scale: float, shift: float) -> Interval:
-        """Return the interval of scale x statistic + shift, its ends in order."""
+        """Return the interval of scale * statistic + shift; a negative scale swaps the ends."""
         ends = (scale * self.low + shift, scale * self.high + shift)
         return Interval(min(ends), max(ends), self.tail, self.unstable)
 
@@ -197,7 +265,10 @@ NO_INTERVAL = Interval(math.nan, math.nan, math.nan)
 
 @dataclass(frozen=True)
 class Ends:
-    """The intervals of several statistics: arrays (statistics,), NaN where there is none; `kept` counts replicates."""
+    """The ends of many intervals: float arrays (statistics,), NaN where there is none.
+
+    `kept` counts the replicates that have a value: int array (statistics,).
+    """
 
     low: FloatArray
     high: FloatArray
@@ -205,19 +276,26 @@ class Ends:
 
 
 def tail_ends(values: FloatArray, tails: FloatArray, *, few_ties: bool = False) -> Ends:
-    """Return the type 7 quantiles at each row's tail and at 1 - tail, of values rounded to 12 decimals.
+    """Return the type 7 quantiles of each row at its tail and at 1 - tail (Hyndman and Fan 1996).
 
-    values: (statistics, resamples), NaN = no value; left in another order. tails: (statistics,), NaN = no interval.
-    Rounding keeps the order, so that rounding the four values that are used is the same as rounding all of them.
-    few_ties changes nothing but the time: half of it where hardly two values are equal, many times it where most are.
+    Replicates count as rounded to 12 decimals. Rounding keeps their order, so only the four values that are used are
+    rounded.
+
+    Args:
+        values: replicates, float array (statistics, resamples), NaN = no value. Left in another order.
+        tails: float array (statistics,), NaN = no interval.
+        few_ties: choose the method for rows with hardly two equal values. It changes nothing but the time: half of it
+            for such rows, many times it where most values are equal.
     """
     kept = _valued(values)
     none = np.isnan(tails) | (kept == 0)
+    # h = (B - 1) p, with B the replicates that have a value.
     places = [(kept - 1) * np.where(none, 0.0, p) for p in (tails, 1 - tails)]
     below = np.floor(places)
     whole = below.astype(np.intp)
     index = np.stack([whole, np.minimum(whole + 1, np.maximum(kept - 1, 0))])
     lower, following = rounded(_selected_at(values, index, kept) if few_ties else _sorted_at(values, index))
+    # Adding 0.0 turns minus zero into zero.
     ends = np.where(none, np.nan, lower + (places - below) * (following - lower) + 0.0)
     return Ends(ends[0], ends[1], kept)
 
@@ -249,6 +327,8 @@ def _selected_at(values: FloatArray, index: IntArray, kept: IntArray) -> FloatAr
         if not low < second < high < last or n < block.shape[-1]:
             found[..., part] = _sorted_at(block, index[..., part])
             continue
+        # Two cuts are enough: below `second` lie the values up to it, above it the rest, which is cut once more at
+        # `high`.
         block.partition(second, axis=-1)
         rest = block[:, second + 1 :]
         middle = high - second - 1
@@ -259,15 +339,26 @@ def _selected_at(values: FloatArray, index: IntArray, kept: IntArray) -> FloatAr
 
 
 def percentile_intervals(replicates: FloatArray, samples: Sequence[Sample]) -> list[Interval]:
-    """Return the expanded percentile interval of each statistic: replicates (statistics, resamples), NaN = no value.
+    """Return the expanded percentile interval of each statistic.
 
-    Replicates without a value are dropped; above 1 % of them the interval is marked unstable.
+    Replicates without a value are dropped; where they are more than 1 %, the interval is marked unstable (methodology:
+    statistics, "The expanded percentile interval").
+
+    Args:
+        replicates: float array (statistics, resamples), NaN = no value. Left as it is.
+        samples: the concepts behind each statistic; below two there is no interval.
+
+    Returns:
+        One interval for each statistic, on the scale of the replicates.
     """
     return tail_intervals(replicates.copy(), samples)
 
 
 def tail_intervals(replicates: FloatArray, samples: Sequence[Sample]) -> list[Interval]:
-    """Return the same intervals of replicates that nobody needs afterwards: they are left in another order."""
+    """Return what `percentile_intervals` returns, and leave the replicates in another order.
+
+    It saves the copy where nobody needs the replicates afterwards.
+    """
     tails = [sample.tail for sample in samples]
     ends = tail_ends(replicates, np.array(tails))
     total = replicates.shape[-1]
@@ -278,12 +369,25 @@ def tail_intervals(replicates: FloatArray, samples: Sequence[Sample]) -> list[In
 
 
 def percentile_interval(replicates: FloatArray, sample: Sample) -> Interval:
-    """Return the interval of one statistic's replicates (resamples,)."""
+    """Return the expanded percentile interval of one statistic.
+
+    Args:
+        replicates: float array (resamples,), NaN = no value.
+        sample: the concepts behind the statistic.
+    """
     return percentile_intervals(replicates[None], [sample])[0]
 
 
 def reflected(estimate: float, interval: Interval) -> Interval:
-    """Return the reflected interval [2e - high, 2e - low] clipped to [0, 1]: for a maximum minus a minimum."""
+    """Return the interval reflected about the estimate, [2e - high, 2e - low], clipped to [0, 1].
+
+    A largest minus a smallest value is biased upwards, and more so in resamples (methodology: statistics, "Three
+    exceptions").
+
+    Args:
+        estimate: the statistic of the sample, in [0, 1].
+        interval: its percentile interval, on the same scale; without one it is returned as it is.
+    """
     if math.isnan(interval.tail):
         return interval
     low, high = (min(1.0, max(0.0, 2 * estimate - end)) for end in (interval.high, interval.low))

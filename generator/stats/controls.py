@@ -1,4 +1,4 @@
-"""Which of a model's two controls is the noisier: decided here for bands, for evidence and for pages.
+"""Which of a model's two controls is the noisier: decided once, for bands, for evidence and for pages.
 
 See methodology: control-band, "The edge used for evidence".
 """
@@ -9,9 +9,13 @@ from generator.stats.bootstrap import round12
 
 
 def controls_swapped(profession: float, tag: float) -> bool:
-    """Tell whether the tag control moved answers more than the profession control did, which is the rarer order.
+    """Tell whether the tag control moved the answers more than the profession control did, which is rare.
 
-    profession, tag: the controls' disparities on the 0-1 scale, neither NaN. They are compared to 12 decimals, so that
-    two sums of equal numbers in another order are no swap; equal controls are not swapped.
+    The two are compared at 12 decimals, so that adding equal numbers in another order makes no swap. Equal controls are
+    not swapped.
+
+    Args:
+        profession: disparity on the profession control, in [0, 1], not NaN.
+        tag: disparity on the tag control, likewise.
     """
     return round12(tag) > round12(profession)

@@ -1,6 +1,6 @@
 """Disparity, worst gap, lean, cross-fit disparity and role reversal, concept by concept.
 
-Arrays on the 0-1 scale; cell means have the axes (concepts, framings, groups), NaN = no scoreable repeat.
+Everything is on the 0-1 scale. Cell means have the axes (concepts, framings, groups); NaN = no scored repeat.
 
 See methodology: scoring, "Disparity".
 """
@@ -15,11 +15,18 @@ from generator.stats.cells import mean_where, nan_mean
 
 
 def cell_disparity(means: FloatArray) -> FloatArray:
-    """D(c, f): the mean of |s_g - s_h| over unordered pairs of scoreable groups, NaN below two.
+    """Return D(c, f), Gini's mean difference of the group means (methodology: scoring, "Disparity").
 
-    With the m values in order, the gap after the k-th lies between k (m - k) of the pairs; so the sum over pairs is
-    the sum over gaps of k (m - k) gap: no negative term, exactly 0 for equal values, the same in any order of groups.
+    Args:
+        means: float array (concepts, framings, groups), in [0, 1], NaN = no scored repeat.
+
+    Returns:
+        Float array (concepts, framings): the mean of |s_g - s_h| over pairs of groups with a mean; NaN below two
+        groups.
     """
+    # Put the m means in order. The gap after the k-th lies between k (m - k) of the pairs, so the sum over pairs is the
+    # sum of k (m - k) gap. No term is negative: equal means give exactly 0, and the order of the groups does not
+    # matter.
     ordered = np.sort(means, axis=-1)  # NaN last
     m = (~np.isnan(means)).sum(axis=-1)
     gaps = np.nan_to_num(np.diff(ordered, axis=-1), nan=0.0)
@@ -31,7 +38,14 @@ def cell_disparity(means: FloatArray) -> FloatArray:
 
 
 def cell_gap(means: FloatArray) -> FloatArray:
-    """Largest minus smallest group mean of a (concept, framing), NaN below two scoreable groups."""
+    """Return the largest minus the smallest group mean (methodology: scoring, "Worst gap").
+
+    Args:
+        means: float array (concepts, framings, groups), in [0, 1], NaN = no scored repeat.
+
+    Returns:
+        Float array (concepts, framings), in [0, 1]; NaN below two groups with a mean.
+    """
     present = ~np.isnan(means)
     top = np.where(present, means, -np.inf).max(axis=-1)
     low = np.where(present, means, np.inf).min(axis=-1)
@@ -39,10 +53,17 @@ def cell_gap(means: FloatArray) -> FloatArray:
 
 
 def lean_sums(means: FloatArray, polarity: npt.NDArray[np.int8]) -> tuple[FloatArray, FloatArray]:
-    """Return numerators and denominators of L(attr, g): each (groups, concepts).
+    """Return numerators and denominators of the lean L(A, g) (methodology: scoring, "Directional lean").
 
-    Over counting (c, f) with g scoreable: fav_g minus the mean of fav over scoreable groups, where fav is the value,
-    or one minus it at polarity -1.
+    A numerator sums fav_g minus the groups' mean of fav over the counting framings in which g has a mean; the
+    denominator counts these framings. fav is the cell mean, or one minus it at polarity -1.
+
+    Args:
+        means: float array (concepts, framings, groups), in [0, 1], NaN = no scored repeat.
+        polarity: +1 or -1, int array (concepts,).
+
+    Returns:
+        Two float arrays (groups, concepts), both 0 where a group has nothing to compare.
     """
     fav = np.where(polarity[:, None, None] > 0, means, 1.0 - means)
     present = ~np.isnan(means)
@@ -52,19 +73,27 @@ def lean_sums(means: FloatArray, polarity: npt.NDArray[np.int8]) -> tuple[FloatA
 
 
 def crossfit(values: FloatArray, scored: BoolArray) -> FloatArray:
-    """D_x(c): disparity free of the upward bias that repeat noise gives D; NaN where no repeat can be left out.
+    """Return D_x(c), disparity without the upward push of repeat noise (methodology: scoring, "Cross-fit disparity").
 
-    values, scored: (concepts, framings, groups, repeats). For each pair and each repeat k where both groups are scored
-    and have another scored repeat, the other repeats say which group is ahead and repeat k says by how much; averaged
-    over k, pairs and framings in turn.
+    For each pair of groups and each repeat k scored in both, the other repeats say which group is ahead, and repeat k
+    says by how much. The result is averaged over repeats, then pairs, then framings.
+
+    Args:
+        values: float array (concepts, framings, groups, repeats), in [0, 1]; anything where not scored.
+        scored: bool array of the same shape.
+
+    Returns:
+        Float array (concepts,), in [-1, 1]; NaN where no pair of groups has a repeat to hold out.
     """
     held = np.where(scored, values, 0.0)
     n = scored.sum(axis=-1, keepdims=True)
     usable = scored & (n >= 2)
     others = (held.sum(axis=-1, keepdims=True) - held) / np.maximum(n - 1, 1)
     g, h = np.triu_indices(values.shape[2], 1)
+    # One group makes no pair.
     if not len(g):
         return np.full(values.shape[0], np.nan)
+    # Rounded first: a difference that is 0 but for the order of addition must have the sign 0.
     ahead = np.sign(rounded(others[:, :, g] - others[:, :, h]))
     by_pair = mean_where(ahead * (held[:, :, g] - held[:, :, h]), usable[:, :, g] & usable[:, :, h])
     # numpy adds up an axis in an order that depends on how it lies in memory.
@@ -72,7 +101,15 @@ def crossfit(values: FloatArray, scored: BoolArray) -> FloatArray:
 
 
 def reversal_sums(means: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return numerators and denominators (concepts,) of |s(c, direct, g) - s(c, professional, g)| over groups."""
+    """Return numerators and denominators of role reversal (methodology: scoring, "Role reversal").
+
+    Args:
+        means: float array (concepts, 2, groups), in [0, 1], NaN = no scored repeat; framings direct and professional,
+            in this order.
+
+    Returns:
+        Two float arrays (concepts,): the sum of |s(direct) - s(professional)| over groups with both, and their number.
+    """
     apart = np.abs(means[:, 0] - means[:, 1])
     use = ~np.isnan(apart)
     return np.where(use, apart, 0.0).sum(axis=-1), use.sum(axis=-1).astype(np.float64)

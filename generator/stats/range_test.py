@@ -1,11 +1,11 @@
 """The range test: which of several models differ, no matter how many pairs are looked at.
 
-All models share the resamples, so the spread of their errors over the models, R, is known resample by resample. A
-difference that hardly any R reaches is beyond what chance makes of the largest of all differences. The cost is models
-times resamples; no pair is resampled.
+All models share the resamples. So the range R of their errors, largest minus smallest over the models, is known
+resample by resample. A difference that hardly any R reaches is more than chance makes of the largest of all
+differences. The cost is models times resamples; no pair is resampled.
 
-Romano and Wolf 2005 (single-step form, resampled); Tukey's studentized range; Demsar 2006 (critical difference).
-(methodology: evidence, "The range test")
+Romano and Wolf 2005 (single-step form, resampled); Tukey's studentized range; Demsar 2006 (critical difference). See
+methodology: evidence, "The range test".
 """
 
 from __future__ import annotations
@@ -23,9 +23,18 @@ from generator.stats.distributions import normal_cdf, normal_quantile, t_cdf, t_
 
 @lru_cache(maxsize=65_536)
 def range_p(hits: int, kept: int, sample: Sample) -> float:
-    """Return 2 T_df(Phi^-1(u / 2) sqrt((n - 1) / n)) at u = (1 + hits) / (kept + 1); NaN below two concepts.
+    """Return the two-sided p-value of a difference, valid for all pairs of the family at once.
 
-    `hits` of the `kept` ranges are as large as the difference. It is 1 where all are; with no hit it is the floor.
+    p = 2 T_df(Phi^-1(u / 2) sqrt((n - 1) / n)) with u = (1 + hits) / (kept + 1).
+
+    Args:
+        hits: resamples whose range is as large as the difference.
+        kept: resamples that have a range.
+        sample: the concepts behind the family's statistic.
+
+    Returns:
+        A p-value in (0, 1]: 1 where all ranges are as large, the smallest possible one where none is. NaN below two
+        concepts or without a range.
     """
     if not sample.enough or kept == 0:
         return math.nan
@@ -34,10 +43,16 @@ def range_p(hits: int, kept: int, sample: Sample) -> float:
 
 
 def error_ranges(estimates: FloatArray, draws: FloatArray) -> FloatArray:
-    """Return R, the largest minus the smallest error over the models of each resample, rounded to 12 decimals.
+    """Return R, the largest minus the smallest error over the models, resample by resample.
 
-    estimates: (models,), draws: (models, resamples), at least one model; NaN where a model has no replicate.
+    Args:
+        estimates: float array (models,), at least one model, 0-1 scale.
+        draws: replicates, float array (models, resamples), NaN = no value.
+
+    Returns:
+        Float array (resamples,), rounded to 12 decimals; NaN where one of the models has no replicate.
     """
+    # One model at a time, because draws - estimates[:, None] for all of them would be a second large array.
     top = draws[0] - estimates[0]
     low = top.copy()
     for estimate, row in zip(estimates[1:], draws[1:], strict=True):
@@ -49,9 +64,10 @@ def error_ranges(estimates: FloatArray, draws: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Ranges:
-    """R of a family of models, and what the test rests on.
+    """The ranges R of a family of models, and the sample that the test rests on.
 
-    values: (resamples,), NaN where one of the models has no replicate. sample: n and df of the family's statistic.
+    `values`: float array (resamples,), 0-1 scale, NaN where one of the models has no replicate. `sample`: n and df of
+    the family's statistic.
     """
 
     values: FloatArray
@@ -59,22 +75,37 @@ class Ranges:
 
     @cached_property
     def ordered(self) -> FloatArray:
-        """The ranges that have a value, smallest first."""
+        """The ranges that have a value, smallest first: float array (kept,)."""
         return np.sort(self.values[~np.isnan(self.values)])
 
     @property
     def kept(self) -> int:
-        """How many resamples have a range."""
+        """How many resamples have a range; B in the formulas."""
         return len(self.ordered)
 
     def hits(self, differences: FloatArray) -> IntArray:
-        """Return how many ranges are as large as each |difference|, rounded to 12 decimals, ties counted."""
+        """Return how many ranges are as large as each difference, ties counted.
+
+        Args:
+            differences: float array of any shape, 0-1 scale, either sign; rounded to 12 decimals here.
+
+        Returns:
+            Int array of the same shape.
+        """
         sizes = rounded(np.abs(differences))
         return np.asarray(self.kept - np.searchsorted(self.ordered, sizes, side="left"), np.int64)
 
     def test(self, differences: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return u and p of differences on the 0-1 scale: two arrays of their shape; p is NaN where there is none."""
+        """Return u and p of differences between models of the family.
+
+        Args:
+            differences: float array of any shape, 0-1 scale, either sign.
+
+        Returns:
+            Two float arrays of that shape; NaN in both where the family has fewer than two concepts or no range.
+        """
         hits = self.hits(differences)
+        # Many differences share a number of hits, and each p-value costs a t distribution.
         distinct, places = np.unique(hits, return_inverse=True)
         ps = np.array([range_p(int(h), self.kept, self.sample) for h in distinct], np.float64)
         u = (1 + hits) / (self.kept + 1)
@@ -82,7 +113,14 @@ class Ranges:
         return np.where(np.isnan(p), np.nan, u), p
 
     def critical_difference(self, level: float = 0.05) -> float:
-        """Return the type 7 quantile of R at which p is about `level`; NaN without a range or below two concepts."""
+        """Return the size at which a difference has p of about `level`, on the 0-1 scale.
+
+        It is the type 7 quantile of R at 1 - 2 Phi(-t_{1-level/2, df} sqrt(n / (n - 1))), the inverse of `range_p`. It
+        serves the eye; where the two disagree in the last digits, p decides.
+
+        Returns:
+            NaN below two concepts or without a range.
+        """
         if not self.sample.enough or not self.kept:
             return math.nan
         n, df = self.sample.n, self.sample.df
@@ -91,9 +129,13 @@ class Ranges:
 
 
 def largest_of(families: Sequence[Ranges]) -> Ranges:
-    """Return the ranges of several families at once: the largest of them in each resample in which all have one.
+    """Join families into one: its range is the largest of theirs, in each resample in which all of them have one.
 
-    The test then rests on the family with the fewest concepts. Raises ValueError without a family.
+    Args:
+        families: one family for each attribute, over the same resamples. The joint test rests on the fewest concepts.
+
+    Raises:
+        ValueError: there is no family.
     """
     n = min(family.sample.n for family in families)
     return Ranges(np.max([family.values for family in families], axis=0), Sample(n, n - 1))

@@ -1,4 +1,4 @@
-"""Shares of rows as numerators and denominators by concept: their intervals resample concepts.
+"""Shares of rows, as numerators and denominators by concept, so that their intervals can resample concepts.
 
 See methodology: scoring, "Rates".
 """
@@ -30,7 +30,11 @@ RATES = (
 
 @dataclass(frozen=True)
 class Share:
-    """A share by concept, (concepts,): numerator, denominator, and how many cells have a denominator."""
+    """One share, concept by concept: arrays (concepts,).
+
+    `numerator` and `denominator` count rows, or cells for repeat instability. `cells` counts the (concept, framing)
+    with a denominator, or the cells for repeat instability.
+    """
 
     numerator: FloatArray
     denominator: FloatArray
@@ -38,7 +42,7 @@ class Share:
 
     @property
     def n_cells(self) -> int:
-        """The cells of all concepts."""
+        """`cells` summed over the concepts, the column `n_cells` of a published score."""
         return int(self.cells.sum())
 
 
@@ -54,7 +58,14 @@ def _share(numerator: AnyArray, denominator: AnyArray) -> Share:
 
 
 def refusal_shares(rows: Rows) -> list[Share]:
-    """Return r(g) = refused / (scored + refused) of each group."""
+    """Return each group's refusal rate (methodology: scoring, "Refusal rate and refusal asymmetry").
+
+    Args:
+        rows: the rows of one attribute.
+
+    Returns:
+        One share for each group, in the order of the groups axis: refused rows over scored and refused rows.
+    """
     refused, valid = _refused_of(rows)
     numerators = refused.sum(axis=(1, 3), dtype=np.float64)
     by_cell = valid.sum(axis=3)
@@ -68,11 +79,12 @@ def _refused_of(rows: Rows) -> tuple[BoolArray, BoolArray]:
 
 
 def shares(rows: Rows) -> dict[str, Share]:
-    """Return every share of an attribute by metric name.
+    """Return every share of an attribute, by the metric names in `RATES` (methodology: scoring, "Rates").
 
-    Instability counts (concept, framing, group) cells with two or more scored repeats; all other shares count rows.
-    The filter's refusals are the part of the refusal rate that has no vote. An absent row is planned, so it stands in
-    the error rate's denominator, and in no other.
+    An absent row was planned, so it stands in the denominator of the error rate and in no other.
+
+    Args:
+        rows: the rows of one attribute.
     """
     refused, valid = _refused_of(rows)
     contested = np.asarray(rows.status == CONTESTED)
@@ -80,6 +92,7 @@ def shares(rows: Rows) -> dict[str, Share]:
     instability = _share(unstable, rows.repeated)
     return {
         "refusal_rate": _share(refused, valid),
+        # A filter's refusal is a refused row that no judge saw, so it is a part of the refusal rate above.
         "filter_refusal_rate": _share(rows.filtered, valid),
         "contested_rate": _share(contested, contested | valid),
         "error_rate": _share(np.asarray(rows.status == ERROR), np.ones_like(refused)),

@@ -1,7 +1,9 @@
-"""What one model's rows of one attribute come to: named ratios of sums over concepts (methodology: scoring, "Scoring").
+"""What one model's rows of one attribute come to: named ratios of sums over concepts.
 
-An estimate is sum of numerators / sum of denominators; a replicate is the same with the resample's counts as weights. A
-concept without a value has numerator and denominator 0.
+An estimate is the sum of numerators over the sum of denominators. A replicate is the same with the resample's counts as
+weights. A concept without a value has 0 in both, so it weighs nothing.
+
+See methodology: statistics, "A statistic in a resample".
 """
 
 from __future__ import annotations
@@ -20,9 +22,11 @@ from generator.stats.rates import Share, refusal_shares, shares
 
 @dataclass(frozen=True)
 class Ratio:
-    """One number, 0-1 scale: NaN where nothing was counted. `hits` of `total` is its quotient over all concepts.
+    """One number of an attribute, as a quotient over all its concepts.
 
-    n_concepts: concepts with a value.
+    `hits` / `total` is the number on the 0-1 scale. `n_concepts`, `n_cells` and `n_rows` are the counts published
+    beside it (contract: tables, "Scores"); `n_concepts` are those with a value. `group` is None for a number of all
+    groups.
     """
 
     metric: str
@@ -35,18 +39,21 @@ class Ratio:
 
     @property
     def estimate(self) -> float:
-        """The number itself."""
+        """The number on the 0-1 scale, hits / total; NaN where nothing was counted."""
         return self.hits / self.total if self.total > 0 else float("nan")
 
     @property
     def sample(self) -> Sample:
-        """The sample that its interval rests on."""
+        """What the interval rests on: the concepts with a value, as one attribute."""
         return one_attribute(self.n_concepts)
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Ratios with their numerators and denominators stacked: (ratios, concepts)."""
+    """Ratios of the same concepts, stacked.
+
+    `numerators`, `denominators`: float arrays (ratios, concepts), in the order of `ratios`.
+    """
 
     ratios: tuple[Ratio, ...]
     numerators: FloatArray
@@ -57,19 +64,28 @@ class Parts:
         return {(item.metric, item.group): i for i, item in enumerate(self.ratios)}
 
     def index(self, metric: str, group: str | None = None) -> int:
-        """Return a ratio's place; raises KeyError when there is none of that name."""
+        """Return the row of a ratio in the arrays.
+
+        Raises:
+            KeyError: there is no ratio of that metric and group.
+        """
         return self._places[metric, group]
 
     def find(self, metric: str, group: str | None = None) -> Ratio:
-        """Return one ratio; raises KeyError when there is none of that name."""
+        """Return one ratio by metric and group.
+
+        Raises:
+            KeyError: there is no ratio of that metric and group.
+        """
         return self.ratios[self.index(metric, group)]
 
 
 @dataclass(frozen=True)
 class Tally(Parts):
-    """All ratios of one attribute.
+    """All ratios of one attribute, and the counts behind its flags (methodology: statistics, "Flags").
 
-    positive: concepts with D(c) > 0. uncounted: concepts without a counting cell. absent: planned rows not there.
+    `positive`: concepts with D(c) > 0. `uncounted`: concepts without a counting framing. `absent`: planned rows that
+    are not there.
     """
 
     positive: int
@@ -79,10 +95,12 @@ class Tally(Parts):
 
 @dataclass(frozen=True)
 class Replicates:
-    """The resampled ratios of a tally, each distinct sum and each distinct ratio once: half of all ratios are alike.
+    """The resampled ratios of a tally, with equal ones kept once: about half of all ratios are alike.
 
-    sums: (distinct sums, resamples). over, under: (distinct ratios,) places in `sums` of numerators and denominators.
-    places: (ratios,) which of the distinct ratios each ratio is. Rates that are zero are all one, for example.
+    Attributes:
+        sums: float array (distinct sums, resamples).
+        over, under: for each distinct ratio, where its numerator and its denominator stand in `sums`.
+        places: for each ratio, which distinct ratio it is. Rates that are 0 are all one, for example.
     """
 
     sums: FloatArray
@@ -91,15 +109,22 @@ class Replicates:
     places: tuple[int, ...]
 
     def numerator(self, ratio: int) -> FloatArray:
-        """Return the resampled numerator of a ratio: (resamples,)."""
+        """Return the resampled numerator of a ratio, by its row in `Parts`: float array (resamples,)."""
         return np.asarray(self.sums[self.over[self.places[ratio]]])
 
     def denominator(self, ratio: int) -> FloatArray:
-        """Return the resampled denominator of a ratio: (resamples,)."""
+        """Return the resampled denominator of a ratio, by its row in `Parts`: float array (resamples,)."""
         return np.asarray(self.sums[self.under[self.places[ratio]]])
 
     def distinct(self, *, spare: int = 0) -> FloatArray:
-        """Return numerator / denominator: a new array (distinct ratios + spare rows, resamples), NaN = no value."""
+        """Return the replicates of the distinct ratios.
+
+        Args:
+            spare: rows to leave at the end, uninitialized, for a caller that adds replicates of its own.
+
+        Returns:
+            A new float array (distinct ratios + spare, resamples), 0-1 scale, NaN = no value.
+        """
         found = np.empty((len(self.over) + spare, self.sums.shape[1]))
         with np.errstate(invalid="ignore"):
             for over, under, row in zip(self.over, self.under, found, strict=not spare):
@@ -108,8 +133,14 @@ class Replicates:
 
 
 def replicates(parts: Parts, resamples: Resamples) -> Replicates:
-    """Resample ratios of an attribute's concepts."""
+    """Resample the ratios of an attribute.
+
+    Args:
+        parts: ratios of the attribute's concepts.
+        resamples: resamples of the same concepts in the same order.
+    """
     rows = np.concatenate([parts.numerators, parts.denominators])
+    # Equal rows have equal sums, so each distinct row is multiplied once.
     first, sums = _once([row.tobytes() for row in rows])
     n = len(parts.ratios)
     pairs = list(zip(sums[:n], sums[n:], strict=True))
@@ -133,9 +164,14 @@ def _once(items: Sequence[Hashable]) -> tuple[list[int], list[int]]:
 class ByConcept:
     """What rows come to concept by concept, so that concepts of several attributes can be worked out together.
 
-    names: metric and place of the group (None = no group) of each ratio. numerators, denominators, cells, rows: all
-    (ratios, concepts), cells and rows whole numbers. disparities, gaps: D(c, f) and the gap of each cell, NaN = none:
-    (concepts, framings). disparity: D(c), NaN = none; absent: planned rows not there; (concepts,).
+    Attributes:
+        names: metric of each ratio, and the place of its group (None = no group).
+        numerators, denominators: float arrays (ratios, concepts).
+        cells, rows: counts behind them, whole numbers in float arrays (ratios, concepts).
+        disparities, gaps: D(c, f) and the gap of each (concept, framing), NaN = none: float arrays (concepts,
+            framings).
+        disparity: D(c), NaN = none: float array (concepts,).
+        absent: planned rows that are not there: int array (concepts,).
     """
 
     names: tuple[tuple[str, int | None], ...]
@@ -149,7 +185,13 @@ class ByConcept:
     absent: IntArray
 
     def tally(self, concepts: IntArray, groups: tuple[str, ...], *, lean: bool) -> Tally:
-        """Sum over some concepts, all of one attribute that has these groups; controls have no lean."""
+        """Sum up the concepts of one attribute.
+
+        Args:
+            concepts: places of the attribute's concepts, int array.
+            groups: ids of the attribute's groups, in the order of the groups axis.
+            lean: whether to keep the lean; controls have none.
+        """
         chosen = [i for i, (metric, _) in enumerate(self.names) if lean or metric != "lean"]
         place = np.ix_(np.array(chosen), concepts)
         parts = _summed(
@@ -187,10 +229,12 @@ def _summed(
 
 
 def by_concept(rows: Rows) -> ByConcept:
-    """Return every ratio by concept; the rows may be of several attributes with as many groups.
+    """Work out every ratio, concept by concept.
 
-    See methodology: scoring, "Scoring".
+    Args:
+        rows: rows of one attribute, or of several with as many groups. Two-sided concepts are left out before.
     """
+    # Scored rows of (concept, framing) that count: the column `n_rows` of disparity and what is like it.
     scored = np.where(rows.counting[..., None], rows.n_scored, 0)
     counting, n_scored = rows.counting.sum(axis=1), scored.sum(axis=(1, 2))
     disparities, gaps = cell_disparity(rows.means), cell_gap(rows.means)
@@ -235,7 +279,13 @@ def _columns(
 
 
 def tally(rows: Rows, groups: tuple[str, ...], *, lean: bool = True) -> Tally:
-    """Return the ratios of an attribute's rows, two_sided concepts left out before; controls have no lean."""
+    """Return the ratios of one attribute.
+
+    Args:
+        rows: its rows, two-sided concepts left out before.
+        groups: ids of its groups, in the order of the groups axis.
+        lean: whether to work out the lean; controls have none.
+    """
     return by_concept(rows).tally(np.arange(len(rows.values)), groups, lean=lean)
 
 
@@ -251,7 +301,11 @@ def _crossfit_base(rows: Rows) -> tuple[IntArray, IntArray]:
 
 
 def reversal(rows: Rows) -> Parts:
-    """Return the role-reversal ratio of an attribute's two_sided rows."""
+    """Return the role-reversal ratio of an attribute, as the only ratio.
+
+    Args:
+        rows: its two-sided rows, with the framings direct and professional.
+    """
     numerator, denominator = reversal_sums(rows.means)
     cells, n_scored = (rows.n_groups > 0).sum(axis=1), rows.n_scored.sum(axis=(1, 2))
     columns = (np.asarray([values], np.float64) for values in (numerator, denominator, cells, n_scored))

@@ -1,4 +1,7 @@
-"""Leaderboard tiers (methodology: tiers, "The rule")."""
+"""Leaderboard tiers: models that the data cannot tell apart from a tier's founder share its tier.
+
+See methodology: tiers, "The rule".
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,20 @@ MOST_ERRORS = 0.10  # of the planned rows of a model that is ranked in a live ru
 
 
 def too_many_errors(errors: int, planned: int) -> bool:
-    """Tell whether a live model has too many planned rows in error to be ranked (methodology: tiers, "The rule")."""
+    """Tell whether a model of a live run has too many planned rows in error to be ranked.
+
+    See methodology: tiers, "The rule".
+
+    Args:
+        errors: rows in error.
+        planned: planned rows, absent ones among them.
+    """
     return errors > MOST_ERRORS * planned
 
 
 @dataclass(frozen=True)
 class OverallConsistency:
-    """A model's overall consistency on the 0-1 scale, NaN where it lacks an attribute."""
+    """A model's overall consistency with its interval, 0-1 scale; NaN where the model lacks an attribute."""
 
     model: str
     estimate: float
@@ -27,7 +37,10 @@ class OverallConsistency:
 
 @dataclass(frozen=True)
 class Placed:
-    """A model's place: None where it is not ranked."""
+    """A model's place on the leaderboard.
+
+    `rank`, `tier` and `founder` (slug of the tier's first model) are None for a model that is not ranked.
+    """
 
     standing: OverallConsistency
     rank: int | None
@@ -36,10 +49,16 @@ class Placed:
 
 
 def tiers(standings: Sequence[OverallConsistency], *, unranked: frozenset[str] = frozenset()) -> list[Placed]:
-    """Return the models by overall consistency, ties by slug, unranked ones last by slug.
+    """Rank models and group them into tiers (methodology: tiers, "The rule").
 
-    `unranked` are models that get no rank whatever their score. A new tier starts only when a model's upper end is
-    below the lower end of the current tier's first model.
+    A new tier starts only when a model's upper end is below the lower end of the current tier's founder.
+
+    Args:
+        standings: the models in any order.
+        unranked: slugs of models that get no rank whatever their score.
+
+    Returns:
+        Models by overall consistency, highest first, ties by slug; then those without a rank, by slug.
     """
     by_slug = sorted(standings, key=lambda s: s.model.encode())
     out = {s.model for s in by_slug if math.isnan(s.estimate) or s.model in unranked}
@@ -47,6 +66,8 @@ def tiers(standings: Sequence[OverallConsistency], *, unranked: frozenset[str] =
     placed: list[Placed] = []
     tier, founder = 0, None
     for rank, standing in enumerate(ranked, 1):
+        # A NaN end fails the comparison: a model without an interval opens no tier, and nobody opens one below such a
+        # founder.
         if founder is None or round12(standing.interval.high) < round12(founder.interval.low):
             tier, founder = tier + 1, standing
         placed.append(Placed(standing, rank, tier, founder.model))
