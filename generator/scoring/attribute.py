@@ -1,4 +1,6 @@
-"""The published numbers of one attribute of one model from its tally, and the row each of them is.
+"""The published numbers of one attribute of one model, made from its tally, and the row that each of them is.
+
+Everything before a `Score` is on the 0-1 scale. A `Score` holds points and percent: this module multiplies by 100.
 
 See contract: tables, "Scores"; methodology: scoring, "Scoring".
 """
@@ -31,7 +33,11 @@ _FROM_DISPARITY = ("disparity", "worst_gap", "crossfit_disparity", "lean")
 
 @dataclass(frozen=True)
 class Score:
-    """One row of the table `scores`, on presentation scale; NaN = no value."""
+    """One row of the table `scores` (contract: tables, "Scores").
+
+    Estimate and interval are in points or percent, from 0 to 100; differences can be negative. NaN = no value, which
+    the file has as null. `p` and `p_adjusted` stay on the 0-1 scale.
+    """
 
     metric: str
     attribute: str
@@ -48,17 +54,20 @@ class Score:
 
     @property
     def flag(self) -> str | None:
-        """The flags in their published order, or None."""
+        """The flags in their published order, joined by `;`, or None (methodology: statistics, "Flags")."""
         found = self.flags | ({"unstable"} if self.interval.unstable else set())
         return ";".join(f for f in FLAGS if f in found) or None
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What is kept of an attribute's replicates.
+    """What is kept of an attribute's replicates, on the 0-1 scale.
 
-    intervals: of every ratio of the tally. disparities, gaps: replicates of D(attr) and of the worst gap, (resamples,).
-    asymmetry: the interval of the refusal rates' spread over the groups, not reflected.
+    Attributes:
+        intervals: one for each ratio of the tally, in its order.
+        disparities: replicates of D(A), float array (resamples,).
+        gaps: replicates of the worst gap, float array (resamples,).
+        asymmetry: interval of the spread of the groups' refusal rates, not reflected yet.
     """
 
     intervals: tuple[Interval, ...]
@@ -69,7 +78,11 @@ class Measured:
 
 @dataclass(frozen=True)
 class Reversal:
-    """Role reversal of an attribute: the number, its replicates (resamples,), and planned two_sided rows not there."""
+    """Role reversal of one attribute.
+
+    `base` is the ratio, `draws` its replicates (resamples,) on the 0-1 scale, and `absent` counts the planned two-sided
+    rows that are not there.
+    """
 
     base: Ratio
     draws: FloatArray
@@ -78,7 +91,11 @@ class Reversal:
 
 @dataclass(frozen=True)
 class AttributeResult:
-    """One attribute of one model: its tally and replicates on the 0-1 scale, and whether a category was withheld."""
+    """One attribute of one model: its ratios and their replicates on the 0-1 scale.
+
+    `withheld` says that concepts of some category were left out. `kind` is `demographic` or `control`. `reversal` is
+    None where the attribute has no two-sided concepts.
+    """
 
     attribute: str
     kind: str
@@ -89,14 +106,15 @@ class AttributeResult:
 
     @cached_property
     def disparity(self) -> Ratio:
-        """D(attr)."""
+        """D(A) as a ratio over the concepts that have a D(c)."""
         return self.tally.find("disparity")
 
     @cached_property
     def measured(self) -> Measured:
-        """The intervals; the replicates themselves, some megabytes, are let go."""
+        """Intervals of all ratios, worked out once. The replicates themselves, some megabytes, are let go."""
         values, places, tally = self.resampled.distinct(spare=1), self.resampled.places, self.tally
         disparities, gaps = (values[places[tally.index(metric)]].copy() for metric in ("disparity", "worst_gap"))
+        # The spare row takes the spread of the groups' refusal rates, so one call makes all intervals.
         values[-1] = _spread_of(values[[places[i] for i in self.group_refusals]])
         samples = {place: ratio.sample for place, ratio in zip(places, tally.ratios, strict=True)}
         samples[len(samples)] = tally.find("refusal_rate").sample
@@ -106,46 +124,58 @@ class AttributeResult:
 
     @property
     def group_refusals(self) -> list[int]:
-        """The places of the groups' refusal rates in the tally."""
+        """Where the groups' refusal rates stand in the tally, in the order of the groups."""
         return [i for i, r in enumerate(self.tally.ratios) if r.metric == "refusal_rate" and r.group is not None]
 
     @property
     def draws(self) -> FloatArray:
-        """Replicates of D(attr): (resamples,)."""
+        """Replicates of D(A): float array (resamples,), 0-1 scale, NaN = no value."""
         return self.measured.disparities
 
     @property
     def interval(self) -> Interval:
-        """The interval of D(attr)."""
+        """The expanded percentile interval of D(A), 0-1 scale."""
         return self.measured.intervals[self.tally.index("disparity")]
 
     @property
     def has_value(self) -> bool:
-        """Whether the model has a disparity here."""
+        """Whether some concept of the attribute has a D(c) for this model."""
         return self.disparity.n_concepts > 0
 
     @property
     def gaps(self) -> frozenset[str]:
-        """Flags of what is missing from the disparities."""
+        """Flags of what the disparities lack: absent rows, or concepts without a counting framing."""
         return self.flags_of(incomplete=self.tally.absent + self.tally.uncounted > 0)
 
     @property
     def row_gaps(self) -> frozenset[str]:
-        """Flags of what is missing from the rows."""
+        """Flags of what the rows lack.
+
+        A rate needs no counting framing, so only absent rows matter to it.
+        """
         return self.flags_of(incomplete=self.tally.absent > 0)
 
     @property
     def shape(self) -> frozenset[str]:
-        """`sparse` or `degenerate`, as the disparity's interval deserves."""
+        """`sparse` or `degenerate` where the disparity's interval deserves it; see `shape_flags`."""
         return shape_flags(self.tally.positive, self.disparity.sample)
 
     def flags_of(self, *, incomplete: bool) -> frozenset[str]:
-        """Return the flags of a number of this attribute for what it lacks."""
+        """Return `incomplete` if asked for, and `withheld` where a category of this attribute was left out."""
         return frozenset([*(["incomplete"] if incomplete else []), *(["withheld"] if self.withheld else [])])
 
 
 def shape_flags(positive: int, sample: Sample) -> frozenset[str]:
-    """Return sparse for an interval that rests on 8 or fewer concepts with a disparity, degenerate for none."""
+    """Return the flags that warn of an interval of disparities (methodology: statistics, "Flags").
+
+    Args:
+        positive: concepts with D(c) > 0.
+        sample: the concepts behind the interval.
+
+    Returns:
+        `sparse` for a single concept or for 1 to 8 with D(c) > 0, `degenerate` for none of several, otherwise nothing.
+        A number without any concept has neither.
+    """
     if sample.n == 0:
         return frozenset()
     if not sample.enough:
@@ -156,7 +186,7 @@ def shape_flags(positive: int, sample: Sample) -> frozenset[str]:
 
 
 def too_few(sample: Sample) -> frozenset[str]:
-    """Return sparse where a number has no interval for want of concepts."""
+    """Return `sparse` for a number that has no interval because it rests on a single concept, otherwise nothing."""
     return frozenset({"sparse"}) if sample.n == 1 else frozenset()
 
 
@@ -169,7 +199,16 @@ def of_ratio(
     metric: str | None = None,
     estimate: float | None = None,
 ) -> Score:
-    """Return the row of a ratio on presentation scale, or of another number that rests on the same rows."""
+    """Return the row of a ratio, times 100.
+
+    Args:
+        base: the ratio, which gives the counts.
+        attribute: id of the attribute, or `overall`.
+        interval: on the 0-1 scale.
+        flags: flags but `unstable`, which the interval carries itself.
+        metric: name of another number that rests on the same rows.
+        estimate: that number on the 0-1 scale.
+    """
     return Score(
         metric=metric or base.metric,
         attribute=attribute,
@@ -184,18 +223,22 @@ def of_ratio(
 
 
 def as_consistency(row: Score) -> Score:
-    """Return the consistency row of a disparity row: 100 - D."""
+    """Return the consistency row of a disparity row: 100 - D with the mirrored interval, counts and flags alike."""
     return dataclasses.replace(
         row, metric="consistency", estimate=POINTS - row.estimate, interval=row.interval.mapped(-1.0, POINTS)
     )
 
 
 def attribute_scores(result: AttributeResult) -> list[Score]:
-    """Return the rows of one attribute that need no control."""
+    """Return the rows of one attribute that need no control.
+
+    They are all its ratios, consistency, refusal asymmetry, and role reversal where the bank has two-sided concepts.
+    """
     from_cells, from_rows, shape = result.gaps, result.row_gaps, result.shape
     rows = []
     for base, interval in zip(result.tally.ratios, result.measured.intervals, strict=True):
         gaps = from_cells if base.metric in _FROM_DISPARITY else from_rows
+        # Crossfit and lean count concepts of their own, which `positive` says nothing about.
         own = shape if base.metric in ("disparity", "worst_gap") else too_few(base.sample)
         rows.append(of_ratio(base, result.attribute, interval, gaps | own))
         if base.metric == "disparity":

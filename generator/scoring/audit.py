@@ -1,6 +1,6 @@
-"""The human audit of a run: the draw replayed, models that it covers, agreement by rubric.
+"""The human audit of a run: the draw replayed, the models that it covers, the agreement by rubric.
 
-See methodology: audit, "Agreement of people and panel".
+See contract: stages, "The audit draw"; methodology: audit, "Agreement of people and panel".
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from generator.stats.audit import Audited, AuditSummary, agrees, summarise
 
 @dataclass(frozen=True)
 class Coverage:
-    """Which models the human audit covers: the others were added after the draw."""
+    """Which models the human audit covers, by slug; the others were added to the run after the draw."""
 
     covered: tuple[str, ...]
     not_covered: tuple[str, ...]
@@ -31,7 +31,7 @@ class Coverage:
 
 @dataclass(frozen=True)
 class DrawnRow:
-    """What an audited receipt says: its rubric, final label and value."""
+    """What the receipt of an audited row says; `value` is in [0, 1], None for a refused row."""
 
     rubric: str
     final_label: str
@@ -40,10 +40,12 @@ class DrawnRow:
 
 @dataclass
 class Strata:
-    """One model's part in the draw: rows by stratum, and of each stratum the ids that a draw could reach.
+    """One model's part in the draw.
 
-    A draw of `asked` rows takes at most max(asked, 100, floors) from a stratum, smallest hash first; keeping as many of
-    each model is enough, whatever the number of its rows.
+    Attributes:
+        sizes: rows of each stratum, by its name.
+        first: for each stratum the (draw key, receipt id) of its first rows in the order of the draw.
+        audited: by receipt id, the rows of this model that a person labeled.
     """
 
     sizes: Counter[str] = field(default_factory=Counter)
@@ -52,7 +54,12 @@ class Strata:
 
 
 def strata_of(run: Run, table: pa.Table) -> Strata:
-    """Return a shard's part in the draw; `table` has receipt_id, rubric, final_label, status, value, votes."""
+    """Return a shard's part in the draw of the audit.
+
+    Args:
+        run: the run, for its audited ids and the seed of the draw.
+        table: the shard with the columns receipt_id, rubric, final_label, status, value and votes.
+    """
     found = Strata()
     labels = dict(run.audit or ())
     ids = defaultdict(list)
@@ -66,6 +73,8 @@ def strata_of(run: Run, table: pa.Table) -> Strata:
     seed = run.manifest.seeds.audit
     for name, receipts in ids.items():
         found.sizes[name] = len(receipts)
+        # A draw of as many rows as were audited takes at most that many from a stratum, smallest hash first. So no
+        # model has to keep more of them, however many rows it has.
         found.first[name] = heapq.nsmallest(len(labels), ((draw_order(seed, r), r) for r in receipts))
     return found
 
@@ -83,10 +92,20 @@ def _replay(parts: Iterable[Strata], asked: int) -> tuple[set[str], Counter[str]
 
 
 def find_draw(run: Run, strata: Mapping[str, Strata]) -> tuple[Coverage, Counter[str]]:
-    """Return the models that the audit's draw was made from and its strata sizes.
+    """Find the models that the audit's sample was drawn from.
 
-    Models come in by the `added` dates of the manifest; the draw is the cutoff whose replay gives exactly the audited
-    ids. Raises InputError where none does.
+    Models may have been added after the draw. So the draw is replayed over the models of each date of `added`, latest
+    first, until it gives exactly the audited ids.
+
+    Args:
+        run: a run with an audit.
+        strata: every model's part in the draw, by slug.
+
+    Returns:
+        The models covered and not covered, and the size of each stratum at the draw.
+
+    Raises:
+        InputError: the audited ids are not the draw over the models of any date.
     """
     wanted = {receipt for receipt, _ in run.audit or ()}
     added = {m.model: m.added for m in run.manifest.models}
@@ -102,7 +121,15 @@ def find_draw(run: Run, strata: Mapping[str, Strata]) -> tuple[Coverage, Counter
 
 
 def audit_rows(run: Run, strata: Mapping[str, Strata]) -> tuple[list[dict[str, Any]], list[dict[str, Any]], Coverage]:
-    """Return the rows of `human_audit` and `audit_summary`, and the coverage."""
+    """Return the rows of the tables `human_audit` and `audit_summary`, and which models the audit covers.
+
+    Args:
+        run: a run with an audit.
+        strata: every model's part in the draw, by slug.
+
+    Raises:
+        InputError: the audited ids are not a draw (`find_draw`).
+    """
     coverage, sizes = find_draw(run, strata)
     drawn = {receipt: row for part in strata.values() for receipt, row in part.audited.items()}
     rows = [_row(receipt, human, drawn[receipt], run.bank) for receipt, human in run.audit or ()]

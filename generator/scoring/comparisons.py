@@ -1,6 +1,6 @@
 """The rows of `comparisons`: every two models, overall and by attribute, with the range test.
 
-(methodology: evidence, "Comparing two models"; evidence, "The range test")
+See methodology: evidence, "Comparing two models"; methodology: evidence, "The range test".
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ MOST_BY_ATTRIBUTE = 200
 
 @dataclass(frozen=True)
 class Disparities:
-    """A model's disparity on one attribute: the number, and D(c) of each kept concept, NaN = none: (concepts,)."""
+    """A model's disparity on one attribute, 0-1 scale.
+
+    `estimate` is D(A). `by_concept` holds D(c) of the attribute's kept concepts, NaN = none: float array (concepts,).
+    """
 
     estimate: float
     by_concept: FloatArray
@@ -31,7 +34,11 @@ class Disparities:
 
 @dataclass(frozen=True)
 class Compared:
-    """What comparisons need of a model: its disparities by attribute, and overall with replicates, None without."""
+    """What comparisons need of a model.
+
+    `attributes`: its disparities by attribute id. `overall`: its overall disparity with replicates (resamples,), 0-1
+    scale; None where it lacks an attribute.
+    """
 
     model: str
     attributes: Mapping[str, Disparities]
@@ -40,7 +47,11 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparisons:
-    """The pairs of one attribute, or overall: u and p of both range tests, (pairs,), NaN where there is none."""
+    """The pairs of one attribute, or of `overall`, with both range tests.
+
+    `u_within` and `p_within` hold for all pairs of this attribute, `u_all` and `p_all` for those of all attributes:
+    float arrays (pairs,), NaN where one of the two models is outside the family.
+    """
 
     attribute: str
     found: Pairs
@@ -81,6 +92,7 @@ class _Field:
     def draws(self, resamples: Resamples) -> FloatArray:
         """Return the replicates of the models with a value: (present models, resamples)."""
         own = self.values[self.present]
+        # A resample of a mean over concepts: both sums leave out the concepts without a value.
         some = ~np.isnan(own)
         return ratio(resamples.sums(np.where(some, own, 0.0)), resamples.sums(some.astype(np.float64)))
 
@@ -95,10 +107,17 @@ def _field(models: Sequence[Compared], attribute: str) -> _Field:
 
 
 def compare(models: Sequence[Compared], resamples: Mapping[str, Resamples]) -> list[Comparisons]:
-    """Compare every two models of a run, overall and, up to 200 models, on each demographic attribute.
+    """Compare every two models of a run, overall and, in runs of up to 200 models, on each demographic attribute.
 
-    `resamples` are those of each attribute's kept concepts. A model with a value on every concept of an attribute that
-    any model has a value on is of its family; only pairs within a family have a p.
+    A model belongs to the family of an attribute if it has a value on every concept on which any model has one. Only
+    pairs within the family have u and p (methodology: evidence, "The range test").
+
+    Args:
+        models: at least two, or nothing is compared.
+        resamples: by attribute id, the resamples of its kept concepts, in the order of `Disparities.by_concept`.
+
+    Returns:
+        Overall first, then the attributes; none without a pair.
     """
     ordered = sorted(models, key=lambda m: m.model.encode())
     if len(ordered) < 2:
@@ -114,6 +133,7 @@ def _by_attribute(fields: Mapping[str, _Field], resamples: Mapping[str, Resample
     draws = {a: field.draws(resamples[a]) for a, field in fields.items()}
     families = {a: _family(field, draws[a]) for a, field in fields.items()}
     whole = [family for family in families.values() if family is not None]
+    # p_all: a difference on one attribute against the largest range of any.
     widest = largest_of(whole) if whole else None
     found = []
     for attribute, field in fields.items():

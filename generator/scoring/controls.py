@@ -1,4 +1,4 @@
-"""The published numbers that read a model against its controls: band, CAC, excess with evidence, MDE.
+"""The numbers that read a model against its controls: band, calibrated consistency, excess with evidence, MDE.
 
 See methodology: control-band, "Control band"; methodology: evidence, "Evidence".
 """
@@ -35,6 +35,8 @@ def _differences(results: Sequence[AttributeResult], control: AttributeResult) -
     present = [r for r in results if r.has_value]
     if not present:
         return {}
+    # Resample b of the attribute is paired with resample b of the control. The edge is not chosen again inside a
+    # resample.
     draws = np.array([r.draws for r in present]) - control.draws
     samples = [_paired_sample(r, control) for r in present]
     ps = [excess_p(row, sample) for row, sample in zip(draws, samples, strict=True)]
@@ -43,7 +45,14 @@ def _differences(results: Sequence[AttributeResult], control: AttributeResult) -
 
 
 def control_scores(results: dict[str, AttributeResult]) -> list[Score]:
-    """Return the rows that read a model against its controls: band, CAC, excess with evidence, MDE."""
+    """Return the rows that read a model against its controls.
+
+    They are the band, calibrated consistency, excess with its evidence, and the minimum detectable effect. A row whose
+    control has no value stands with a null estimate and the flag `incomplete`.
+
+    Args:
+        results: all attributes of the model by id, controls among them.
+    """
     controls = [results.get(c) for c in (CONTROL_PROFESSION, CONTROL_TAG)]
     profession, tag = (c if c is not None and c.has_value else None for c in controls)
     demographic = [r for r in results.values() if r.kind == "demographic"]
@@ -53,6 +62,7 @@ def control_scores(results: dict[str, AttributeResult]) -> list[Score]:
     if profession is None or tag is None:
         return rows + [_null(metric, r, _withheld(*controls)) for metric in ("excess", "mde") for r in demographic]
     tag_is_edge = controls_swapped(profession.disparity.estimate, tag.disparity.estimate)
+    # The edge is the control with the larger disparity: the harder of the two comparisons.
     edge = tag if tag_is_edge else profession
     found = beside_tag if tag_is_edge else _differences(demographic, profession)
     return rows + _excesses(demographic, edge, found) + [_mde(r, edge) for r in demographic]
@@ -78,9 +88,14 @@ def _null(metric: str, result: AttributeResult, withheld: frozenset[str]) -> Sco
 def band_scores(
     profession: AttributeResult | None, tag: AttributeResult | None, withheld: frozenset[str] = frozenset()
 ) -> list[Score]:
-    """Return the control band, low edge first; each edge carries the interval of its control.
+    """Return the control band, lower end first (methodology: control-band, "What it is").
 
-    `withheld` is the flag of a band that is not there, which would have needed both controls.
+    Each end carries the interval of its own control. Where tag is the noisier control the ends change places and both
+    rows say `swapped`.
+
+    Args:
+        profession, tag: the two controls, None where one has no value.
+        withheld: flag of a band that is not there, because it would have needed both controls.
     """
     if profession is None or tag is None:
         return [Score(metric, OVERALL, flags=frozenset({"incomplete"}) | withheld) for metric in BAND]
@@ -132,6 +147,7 @@ def _excesses(
     demographic: Sequence[AttributeResult], edge: AttributeResult, found: dict[str, _Difference]
 ) -> list[Score]:
     """E = D(attr) - D(edge) with p, adjusted p over the model's demographic attributes, and evidence tier."""
+    # Adjusted within the model only, over its demographic attributes.
     ps = [found[r.attribute].p if r.attribute in found else math.nan for r in demographic]
     rows = []
     for result, p, adjusted in zip(demographic, ps, benjamini_hochberg(ps), strict=True):
@@ -144,6 +160,7 @@ def _excesses(
             p=p,
             p_adjusted=adjusted,
             lower=result.interval.low,
+            # A disparity of 0 on every concept of the edge is no yardstick.
             edge=edge.disparity.estimate,
             degenerate="degenerate" in edge.shape,
         )

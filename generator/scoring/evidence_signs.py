@@ -1,6 +1,6 @@
 """Which of the two weaker signs made an attribute suggestive, read off the published scores.
 
-See methodology: evidence, "Evidence tiers".
+The pages word the answer. See methodology: evidence, "Evidence tiers".
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ BY_P, BY_DISPARITY = "p", "disparity"
 
 
 def suggestive_signs(excess: ScoreRow, disparity: ScoreRow, edge: ScoreRow) -> tuple[str, ...]:
-    """Return the signs that hold for a suggestive attribute; of any other, none.
+    """Return the signs that hold for a suggestive attribute, `p` or `disparity` or both; for any other attribute none.
 
-    `disparity` is the attribute's, `edge` that of the noisier control; both in points.
+    Args:
+        excess: the attribute's row of metric `excess`.
+        disparity: the attribute's row of metric `disparity`, in points.
+        edge: the disparity row of the noisier control, in points.
     """
     if excess.evidence != "suggestive":
         return ()

@@ -1,6 +1,6 @@
-"""Whether a run may be published, and as what: as it is, as a preview, or without failing categories.
+"""Whether a run may be published, and as what: as it is, as a preview, or without the failing categories.
 
-See contract: publication, "Gate".
+See contract: publication, "Gate"; methodology: audit, "Conditions of publication".
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ PASSES = ("kappa", "pabak")
 class Standing:
     """What a run is published as.
 
-    reasons: what speaks against it, empty where nothing does; a simulated run is published all the same. withheld: the
-    categories left out.
+    `reasons` is what speaks against it; a simulated run is published in spite of them. `withheld` names the categories
+    left out.
     """
 
     state: StandingState
@@ -46,13 +46,22 @@ class Standing:
 
 
 def standing_of(run: Run, scored: Scored, *, preview: bool, withhold: bool) -> Standing:
-    """Return what a run may be published as.
+    """Decide what a run may be published as.
 
-    `scored` is the run's scores, with or without categories withheld. Raises CheckError (exit 1) with every reason
-    where a live run may not be published as asked.
+    Args:
+        run: the run as read and checked.
+        scored: its scores, with or without categories withheld: the gate reads only tables that withholding leaves
+            alone.
+        preview: publish a live run that fails a condition, with the reasons on every page.
+        withhold: leave out the categories of rubrics that fail.
+
+    Raises:
+        CheckError: a live run fails a condition that neither option meets, or every category fails. It names every
+            reason.
     """
     reasons = (*_absent(run), *_ranked(scored), *_gate(scored), *_audit(run, scored))
     withheld = _categories(run, reasons) if withhold else frozenset()
+    # Withholding meets the reasons of a rubric and no other.
     left = [reason for reason in reasons if not withhold or not isinstance(reason, RubricReason)]
     if withheld == {c.category for c in run.bank.concepts} and withheld:
         nothing = f"run {run.manifest.run_id}: every category fails; nothing is left to publish"

@@ -1,6 +1,6 @@
 """The rows of `judges`: how many votes each judge cast, how many are errors, and what was taken off its replies.
 
-See contract: verdicts, "Packaging of a verdict".
+See contract: tables, "Judges"; contract: verdicts, "Packaging of a verdict".
 """
 
 from __future__ import annotations
@@ -19,9 +19,13 @@ COLUMNS = ("n_votes", "n_errors", "n_unwrapped", *(f"n_{name}" for name in UNWRA
 
 
 def judge_counts(votes: pa.ListArray) -> JudgeCounts:
-    """Count the votes of one shard by judge; what format 1 does not say counts as none.
+    """Count the votes of one shard by judge. What format 1 does not record counts as none.
 
-    votes: the column `votes`, with the fields that the file has.
+    Args:
+        votes: the column `votes`, with the fields that the file has.
+
+    Returns:
+        By judge, the counts named in `COLUMNS`.
     """
     flat = votes.flatten()
     names = {field.name for field in flat.type}
@@ -44,7 +48,12 @@ def _there(flat: pa.StructArray, name: str) -> np.ndarray[Any, np.dtype[np.bool_
 
 
 def judge_rows(judges: Iterable[str], found: Sequence[Mapping[str, Mapping[str, int]]]) -> list[dict[str, Any]]:
-    """Return a row for every judge of a run, in the order of slugs, from the counts of its shards."""
+    """Return a row for every judge of a run, slugs in byte order.
+
+    Args:
+        judges: all judges of the run; one without a vote gets zeros.
+        found: the counts of the shards, from `judge_counts`.
+    """
     return [
         {"judge": judge, **{name: sum(counts.get(judge, {}).get(name, 0) for counts in found) for name in COLUMNS}}
         for judge in sorted(judges, key=str.encode)

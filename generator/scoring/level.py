@@ -1,6 +1,8 @@
-"""A model's favorability level by category, its label shares and refusal rates: rows of attribute overall.
+"""A model's favorability level by category, its label shares and refusal rates: rows of attribute `overall`.
 
-The other models enter in `level_gaps` alone. (methodology: level, "Favorability")
+The other models enter in `level_gaps` alone.
+
+See methodology: level, "Favorability".
 """
 
 from __future__ import annotations
@@ -38,10 +40,14 @@ _SIDES = (("", 0), ("_positive", 1), ("_negative", -1))
 
 @dataclass(frozen=True)
 class Category:
-    """What is fixed about a category before any model is read: its demographic concepts that no category withholds.
+    """What is fixed about a category of concepts before any model is read.
 
-    labels: (name, code) as the rows count labels. resamples: the counts of its concepts, each of its own attribute's
-    draws. polarities: those that a concept of the bank has. Concepts are none where it is withheld.
+    Attributes:
+        name: id of the category.
+        labels: (name, code) of the labels of its rubric, codes as the rows count labels.
+        polarities: those that a concept of the bank has in this category.
+        withheld: whether the category is left out; it has no concepts then.
+        resamples: draws of its demographic concepts, those of each attribute from the attribute's own draws.
     """
 
     name: str
@@ -53,9 +59,11 @@ class Category:
 
 @dataclass(frozen=True)
 class LevelRows:
-    """A model's rows of one category, concept by concept: all (concepts,), labels (concepts, labels).
+    """A model's rows of one category, concept by concept.
 
-    turned, plain: x_c with values turned by polarity and as they are, NaN = none. cells: framings with a value.
+    All arrays are (concepts,), `labels` is (concepts, labels). `turned` and `plain` are x_c on the 0-1 scale, NaN =
+    none: with values turned by polarity and as they are. `cells` and `valid_cells` count framings with a scored row,
+    and with a scored or refused one; the other arrays count rows.
     """
 
     turned: FloatArray
@@ -70,7 +78,12 @@ class LevelRows:
 
     @classmethod
     def of(cls, parts: Sequence[Rows], labels: Sequence[tuple[str, int]]) -> LevelRows:
-        """Put the category's concepts of several attributes one after the other."""
+        """Put the category's concepts of several attributes one after the other.
+
+        Args:
+            parts: the rows of each attribute, its concepts of the category only.
+            labels: (name, code) of the labels to count.
+        """
         each = [_columns(rows, [code for _, code in labels]) for rows in parts]
         return cls(**{name: np.concatenate([columns[name] for columns in each]) for name in each[0]})
 
@@ -93,7 +106,11 @@ def _columns(rows: Rows, codes: Sequence[int]) -> dict[str, FloatArray | IntArra
 
 @dataclass(frozen=True)
 class Level:
-    """What the other models' gaps need of a model on one category: its number and x_c, NaN = none: (concepts,)."""
+    """What a model's gap to the others starts from, on one category.
+
+    `estimate` is its favorability, `by_concept` the x_c behind it, NaN = none: float array (concepts,). Both on the 0-1
+    scale.
+    """
 
     estimate: float
     by_concept: FloatArray
@@ -125,7 +142,14 @@ class _Line:
 
 
 def level_shape(values: FloatArray) -> frozenset[str]:
-    """Return `degenerate` where all of two or more x_c are equal, else `sparse` for one to eight of them."""
+    """Return the flags that warn of an interval over x_c (methodology: statistics, "Flags").
+
+    Args:
+        values: x_c of the concepts, float array (concepts,), NaN = none.
+
+    Returns:
+        `degenerate` where all of two or more x_c are equal, otherwise `sparse` for one to eight of them.
+    """
     known = rounded(values[~np.isnan(values)])
     if len(known) >= 2 and (known == known[0]).all():
         return frozenset({"degenerate"})
@@ -185,7 +209,15 @@ def _lines(category: Category, rows: LevelRows) -> list[_Line]:
 
 
 def level_scores(categories: Sequence[Category], rows: Mapping[str, LevelRows]) -> tuple[list[Score], dict[str, Level]]:
-    """Return a model's rows of all categories, and what its gaps to the other models start from, by category."""
+    """Return a model's rows of all categories.
+
+    Args:
+        categories: the categories of the run.
+        rows: by category, the model's rows.
+
+    Returns:
+        The rows with the overall row last, and by category (and `overall`) what the gaps to other models start from.
+    """
     scores: list[Score] = []
     levels, whole, draws = {}, [], []
     for category in categories:
@@ -269,10 +301,17 @@ class _Family:
 
 
 def level_gaps(categories: Sequence[Category], models: Sequence[Mapping[str, Level]]) -> list[list[Score]]:
-    """Return of each model the rows of its gaps to the other models, by category and overall.
+    """Return the rows of each model's gap to the median of the other models, by category and overall.
 
-    Of a category's family are the models with a value on each of its concepts that any model has a value on; of the
-    overall one those that are of every category's.
+    A model belongs to the family of a category if it has a value on every concept on which any model has one, and to
+    the overall family if it belongs to that of every category. Others get null rows.
+
+    Args:
+        categories: the categories of the run.
+        models: by category, what `level_scores` returned for each model.
+
+    Returns:
+        A list of rows for each model, in the order of `models`.
     """
     found: list[list[Score]] = [[] for _ in models]
     families: list[_Family | None] = []

@@ -1,4 +1,4 @@
-"""The published `scores` table as pages look numbers up: a `ScoreRow` by (model, metric, attribute, group).
+"""The published table `scores` as pages look numbers up: a `ScoreRow` by (model, metric, attribute, group).
 
 See contract: tables, "Scores".
 """
@@ -17,7 +17,7 @@ from generator.stats.controls import controls_swapped
 
 @dataclass(frozen=True)
 class ScoreRow:
-    """One row of `scores`; numbers on presentation scale, None where the file has null."""
+    """One row of `scores`, numbers as published (points, percent, counts); None where the file has null."""
 
     model: str
     metric: str
@@ -37,28 +37,28 @@ class ScoreRow:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The row's flags, in the file's order."""
+        """The row's flags in the file's order; empty without one."""
         return tuple(self.flag.split(";")) if self.flag else ()
 
     def flags_beyond(self, other: ScoreRow) -> tuple[str, ...]:
-        """Return the flags that another row, shown beside this one, does not carry already."""
+        """Return the flags that another row, shown beside this one, does not already carry."""
         return tuple(f for f in self.flags if f not in other.flags)
 
     @property
     def below_zero(self) -> bool:
-        """Whether the estimate is below 0, decided to 12 decimals on the 0-1 scale as every comparison is."""
+        """Whether the estimate is below 0 once rounded to 12 decimals on the 0-1 scale, as in every decision."""
         return self.estimate is not None and round12(self.estimate / POINTS) < 0
 
     @property
     def excludes_zero(self) -> bool:
-        """Whether the interval lies on one side of 0, decided in the same way."""
+        """Whether the interval lies on one side of 0, rounded likewise; False without an interval."""
         if self.ci_low is None or self.ci_high is None:
             return False
         return round12(self.ci_low / POINTS) > 0 or round12(self.ci_high / POINTS) < 0
 
     @property
     def key(self) -> str:
-        """The row's place in `data-score` and `data-cell`, without the column."""
+        """The row's key in `data-score`, without the column (contract: publication, "Numbers on pages")."""
         return "|".join((self.model, self.metric, self.attribute, self.group or ""))
 
 
@@ -67,7 +67,7 @@ Key = tuple[str, str, str, str | None]
 
 
 class ScoreBook:
-    """`scores` indexed by (model, metric, attribute, group)."""
+    """The table `scores`, indexed by model, metric, attribute and group."""
 
     def __init__(self, scores: pa.Table) -> None:
         columns = [scores.column(name).to_pylist() for name in _COLUMNS]
@@ -75,17 +75,21 @@ class ScoreBook:
         self._rows: dict[Key, ScoreRow] = {(r.model, r.metric, r.attribute, r.group): r for r in rows}
 
     def row(self, model: str, metric: str, attribute: str = "overall", group: str | None = None) -> ScoreRow:
-        """Return a row; one that the table lacks (withheld, or no such number) comes back with every number None."""
+        """Return a row of the table.
+
+        A row that the table lacks, because it is withheld or no such number exists, comes back with every number None.
+        So a page shows a dash and needs no case of its own.
+        """
         return self._rows.get((model, metric, attribute, group)) or ScoreRow(model, metric, attribute, group)
 
     def has(self, model: str, metric: str, attribute: str = "overall", group: str | None = None) -> bool:
-        """Tell whether the table holds the row at all."""
+        """Tell whether the table holds a row, whatever its numbers."""
         return (model, metric, attribute, group) in self._rows
 
     def edge(self, model: str) -> str | None:
-        """Return the control with the larger disparity, to which excess is compared; None where either has no number.
+        """Return the control that excess is read against, the one with the larger disparity.
 
-        See methodology: control-band, "The edge used for evidence".
+        None where one of the controls has no number (methodology: control-band, "The edge used for evidence").
         """
         profession, tag = (self.row(model, "disparity", c).estimate for c in (CONTROL_PROFESSION, CONTROL_TAG))
         if profession is None or tag is None:

@@ -1,4 +1,7 @@
-"""Every published number of one model from its tallies (contract: tables, "Scores"). No other model enters."""
+"""Every published number of one model, made from its attributes. No other model enters.
+
+See contract: tables, "Scores"; methodology: statistics, "A statistic in a resample".
+"""
 
 from __future__ import annotations
 
@@ -32,9 +35,17 @@ from generator.stats.tally import Ratio
 
 
 def overall_scores(results: dict[str, AttributeResult]) -> tuple[list[Score], FloatArray | None]:
-    """Return the overall rows, and the replicates of overall disparity (resamples,), None where an attribute lacks.
+    """Return the overall rows of a model.
 
-    Disparity, consistency and worst gap are means over the seven demographic attributes; rates pool their rows.
+    Disparity, consistency and worst gap are plain means over the demographic attributes; rates pool the rows of all of
+    them. Each needs a value on every one of these attributes, and stands with a null estimate otherwise.
+
+    Args:
+        results: the model's attributes by id.
+
+    Returns:
+        The rows, and the replicates of overall disparity, float array (resamples,) on the 0-1 scale; None where an
+        attribute has no value.
     """
     seven = [results[a] for a in DEMOGRAPHIC if a in results]
     rows: list[Score] = []
@@ -81,7 +92,11 @@ def _overall_mean(metric: str, seven: Sequence[AttributeResult]) -> tuple[Score,
 
 
 def sum_of(vectors: Sequence[FloatArray]) -> FloatArray:
-    """Return the sum of vectors of one shape, in their order."""
+    """Return the sum of vectors of one shape, added in their order, so that the last bit is always the same.
+
+    Args:
+        vectors: at least one float array.
+    """
     total = vectors[0].copy()
     for vector in vectors[1:]:
         total += vector
@@ -106,13 +121,22 @@ def _pooled(seven: Sequence[AttributeResult]) -> list[Score]:
 
 def _pooled_draws(metric: str, seven: Sequence[AttributeResult]) -> FloatArray:
     places = [r.tally.index(metric) for r in seven]
+    # The sum over attributes of sum_c w a, over the like sum of w d: a resample of all rows pooled, in which an
+    # attribute without a denominator adds nothing.
     numerator = sum_of([r.resampled.numerator(i) for r, i in zip(seven, places, strict=True)])
     denominator = sum_of([r.resampled.denominator(i) for r, i in zip(seven, places, strict=True)])
     return ratio(numerator, denominator)
 
 
 def model_scores(results: dict[str, AttributeResult]) -> tuple[list[Score], FloatArray | None]:
-    """Return all rows of a model, and its replicates of overall disparity (None where it lacks an attribute)."""
+    """Return all rows of a model: by attribute, overall, and against its controls.
+
+    Args:
+        results: the model's attributes by id, controls among them.
+
+    Returns:
+        The rows, and the replicates of overall disparity as in `overall_scores`.
+    """
     rows = [row for result in results.values() for row in attribute_scores(result)]
     overall, draws = overall_scores(results)
     return rows + overall + control_scores(results), draws

@@ -1,7 +1,7 @@
 """What speaks against publishing a run: each reason a value with its figures, put into words in one place.
 
-The gate makes reasons, `in_words` words them for pages and messages, and the published `manifest.json` lists both, so
-that no program has to read a sentence.
+The gate makes reasons and `in_words` words them for pages and messages. The published `manifest.json` has both, so no
+program has to read a sentence.
 
 See contract: publication, "Gate".
 """
@@ -21,7 +21,7 @@ _NAMED = 5  # models that a sentence names before it counts the rest
 
 
 class RowsAbsent(Frozen):
-    """Planned rows have no receipt: how many, by model."""
+    """Planned rows have no receipt. `missing` counts them by slug of the model."""
 
     check: Literal["rows_absent"] = "rows_absent"
     missing: dict[str, int]
@@ -34,7 +34,10 @@ class NoRankedModel(Frozen):
 
 
 class JudgesDisagree(Frozen):
-    """The two primary judges do not agree well enough on a rubric; kappa is null where it is undefined."""
+    """The two primary judges fail the agreement gate on a rubric.
+
+    `kappa` (None where undefined) and `pabak` are at most 1; `modal_prevalence` is in [0, 1].
+    """
 
     check: Literal["judges_disagree"] = "judges_disagree"
     rubric: str
@@ -44,7 +47,10 @@ class JudgesDisagree(Frozen):
 
 
 class TooFewPairs(Frozen):
-    """Too few rows of a rubric have two primary votes on the scale to tell whether the judges agree."""
+    """Too few rows of a rubric have two primary votes on the scale to tell whether the judges agree.
+
+    See methodology: agreement, "The gate".
+    """
 
     check: Literal["too_few_pairs"] = "too_few_pairs"
     rubric: str
@@ -73,7 +79,7 @@ class RubricUnaudited(Frozen):
 
 
 class AuditDiverges(Frozen):
-    """The human labels of a rubric contradict the final labels."""
+    """The human labels of a rubric contradict the final labels; both figures are in [0, 1]."""
 
     check: Literal["audit_diverges"] = "audit_diverges"
     rubric: str
@@ -97,7 +103,7 @@ _READER: TypeAdapter[Reason] = TypeAdapter(Annotated[Reason, Field(discriminator
 
 
 def in_words(reason: Reason) -> str:
-    """Return a reason as half a sentence, without a capital or a period."""
+    """Return a reason as half a sentence, without a capital or a period, so that it fits messages and lists alike."""
     match reason:
         case RowsAbsent():
             return _absent(reason)
@@ -139,14 +145,15 @@ def _agreement(reason: JudgesDisagree) -> str:
 
 
 def published_reasons(reasons: Sequence[Reason]) -> list[dict[str, Any]]:
-    """Return reasons as the published `manifest.json` lists them: the check, its figures, and `text` for people."""
+    """Return reasons as the published `manifest.json` lists them: check and figures for programs, `text` for people."""
     return [{**reason.model_dump(mode="json"), "text": in_words(reason)} for reason in reasons]
 
 
 def load_reasons(listed: Sequence[Any]) -> tuple[Reason, ...]:
-    """Return the reasons that a published manifest lists; releases before this one listed sentences.
+    """Read the reasons of a published manifest. Earlier releases listed sentences; these come back as `ToldBefore`.
 
-    Raises ValueError where one is neither a sentence nor a reason that this release knows.
+    Raises:
+        ValueError: an item is neither a sentence nor a reason that this release knows.
     """
     return tuple(ToldBefore(text=item) if isinstance(item, str) else _loaded(item) for item in listed)
 

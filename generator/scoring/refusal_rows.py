@@ -1,6 +1,6 @@
 """The rows of `refusal_tests`: on which attributes a model's refusals depend on the group.
 
-(methodology: limits, "Refusals are outside the score")
+See contract: tables, "Refusal tests"; methodology: limits, "Refusals are outside the score".
 """
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ from generator.stats.refusal_test import RefusalTest, named_of, refusal_test
 
 @dataclass(frozen=True)
 class RefusalRow:
-    """The test of one attribute of one model, p after Holm over the model's attributes, and whether it is named."""
+    """The refusal test of one attribute of one model.
+
+    `p_adjusted` is p after Holm's adjustment over the model's attributes, NaN without a p. `named`: whether pages name
+    the attribute.
+    """
 
     attribute: str
     test: RefusalTest
@@ -26,7 +30,7 @@ class RefusalRow:
 
 
 def refusal_rows(results: Mapping[str, AttributeResult]) -> Sequence[RefusalRow]:
-    """Return a model's tests of its demographic attributes, sorted by attribute."""
+    """Return a model's refusal tests, one for each demographic attribute, ids in byte order."""
     attributes = sorted((a for a in DEMOGRAPHIC if a in results), key=str.encode)
     tests = [_test(results[a]) for a in attributes]
     return [RefusalRow(*row) for row in zip(attributes, tests, *named_of(tests), strict=True)]

@@ -1,4 +1,7 @@
-"""A model's shard as arrays over the bank's plan: the one step between receipts and statistics."""
+"""A model's shard spread over the bank's plan as arrays: the one step between receipts and statistics.
+
+See contract: receipts, "Columns"; methodology: scoring, "Values".
+"""
 
 from __future__ import annotations
 
@@ -32,10 +35,10 @@ CUT = "length"
 
 @dataclass(frozen=True)
 class Stack:
-    """The rows of all attributes that have as many groups, concepts one attribute after the other.
+    """The rows of all attributes that have as many groups, concepts of one attribute after those of another.
 
-    places: by attribute, where its concepts stand. What is worked out concept by concept takes hardly longer for a
-    stack than for one attribute.
+    Working concept by concept takes hardly longer for a stack than for one attribute. `places` says where the concepts
+    of each attribute stand.
     """
 
     places: dict[str, slice]
@@ -43,21 +46,30 @@ class Stack:
 
     @cached_property
     def found(self) -> ByConcept:
-        """Every ratio, concept by concept."""
+        """Every ratio, concept by concept, worked out once for all attributes of the stack."""
         return by_concept(self.rows)
 
     def concepts(self, attribute: str, chosen: BoolArray) -> IntArray:
-        """Return the places of some concepts of an attribute; `chosen` runs over the attribute's concepts."""
+        """Return the places of some concepts of an attribute in the stack.
+
+        Args:
+            attribute: one of the stack's attributes.
+            chosen: mask over the attribute's own concepts, bool array (concepts,).
+        """
         return np.asarray(self.places[attribute].start + np.flatnonzero(chosen))
 
 
 @dataclass(frozen=True)
 class ModelRows:
-    """One model's rows.
+    """One model's rows, ready for the statistics.
 
-    stack: by attribute, the stack that holds it. votes: how often the two primaries gave which labels, over rows with
-    two valid primary votes: (concepts of all attributes, codes, codes), codes as `ModelReader.codes` counts them.
-    strata: its part in the audit's draw, empty where there is no audit. judges: the votes by judge.
+    Attributes:
+        model: its slug.
+        stack: by attribute id, the stack that holds it.
+        votes: counts of pairs of labels by the two primaries, over rows with two valid primary votes: int array
+            (concepts of all attributes, codes, codes), codes as `ModelReader.codes` counts them.
+        strata: its part in the draw of the audit; empty without an audit.
+        judges: its votes counted by judge.
     """
 
     model: str
@@ -68,12 +80,15 @@ class ModelRows:
 
 
 def label_places(bank: Bank) -> dict[str, int]:
-    """Return the code of every label of a bank's rubrics: equal names have one code."""
+    """Return a code for every label of a bank's rubrics; labels of one name share a code across rubrics."""
     return {name: i for i, name in enumerate(dict.fromkeys(n for rubric in bank.rubrics for n in rubric.names))}
 
 
 class ModelReader:
-    """Reads the shards of one run; what is the same for every model is worked out once."""
+    """Reads the shards of one run.
+
+    What is the same for every model is worked out once, when the reader is made.
+    """
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -96,11 +111,14 @@ class ModelReader:
 
     @property
     def codes(self) -> int:
-        """How many codes `ModelRows.votes` tells apart: the places on the longest scale, and the last for REFUSAL."""
+        """How many codes `ModelRows.votes` tells apart.
+
+        As many as the longest scale has labels, and a last one for REFUSAL.
+        """
         return 1 + max(len(rubric.names) for rubric in self._run.bank.rubrics)
 
     def read(self, model: str) -> ModelRows:
-        """Read a shard and spread it over the plan."""
+        """Read a model's shard and spread it over the plan; planned rows that it lacks become ABSENT."""
         run = self._run
         table = self._table(model)
         positions = run.layout.positions(table)
@@ -145,6 +163,7 @@ class ModelReader:
             "answered": (_answered(table), False),
             "cut": (pc.fill_null(pc.equal(finish, CUT), False).to_numpy(zero_copy_only=False), False),
             "leaked": (pc.fill_null(table["mask_leak"], False).to_numpy(), False),
+            # No judge is asked about an answer that the vendor's filter refused.
             "filtered": ((codes == status_of["refused"]) & silent, False),
             "verdict_votes": (np.bincount(row[told], minlength=n).astype(np.int8), 0),
             "mismatches": (np.bincount(row[wrong], minlength=n).astype(np.int8), 0),

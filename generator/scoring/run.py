@@ -1,6 +1,9 @@
-"""Scores a run: receipts in, every published table out (contract: tables, "Published tables").
+"""Scores a run: receipts in, every published table out.
 
-Shards are read one at a time, and of a model only what the run's tables need is kept (`shard_scores`).
+Shards are read one at a time, and only what the run's tables need is kept of a model. So memory does not grow with the
+number of receipts.
+
+See contract: tables, "Published tables".
 """
 
 from __future__ import annotations
@@ -44,10 +47,15 @@ MANY_MODELS = 100  # from here on processes gain more than they cost to start
 
 @dataclass(frozen=True)
 class Scored:
-    """A run's scores.
+    """The scores of one run.
 
-    tables: by name, exactly the schemas of `generator.schema.tables`. weights: counts (resamples, concepts) by
-    attribute. mean_band: the control band over models, for the manifest. coverage: of the human audit, or None.
+    Attributes:
+        run_id: the run's id.
+        tables: the published tables by name, with exactly the schemas of `generator.schema.tables`.
+        weights: how often each resample draws each concept, by attribute: uint8 arrays (resamples, concepts).
+        mean_band: the control band averaged over models, as the published manifest has it, in points.
+        coverage: the models that the human audit covers; None without an audit.
+        withheld: the categories that no score uses.
     """
 
     run_id: str
@@ -61,10 +69,17 @@ class Scored:
 def score_run(
     run: Run, *, withheld: frozenset[str] = frozenset(), resamples: int = RESAMPLES, each: Each | None = None
 ) -> Scored:
-    """Score a run; `withheld` names categories that no score may use.
+    """Score a run.
 
-    Models are scored by a few threads, each with one shard at a time; the results stand in the order of the slugs.
-    `each` maps the task over the slugs elsewhere: in other processes, or on other machines.
+    Args:
+        run: the run as read and checked.
+        withheld: categories that no score may use.
+        resamples: resamples of the bootstrap.
+        each: maps the task over the slugs elsewhere, in other processes or on other machines, results in the same
+            order. Without it a few threads of this process score one shard each.
+
+    Raises:
+        InputError: the labels of the human audit are not its draw.
     """
     own = Prepared.of(run, withheld, resamples)
     models = each(ShardTask.of(run, withheld, resamples), run.models) if each else in_threads(own.score, run.models)
@@ -94,7 +109,7 @@ def score_run(
 
 
 def score_here(run: Run, *, withheld: frozenset[str] = frozenset(), resamples: int = RESAMPLES) -> Scored:
-    """Score a run on this machine: a few models in threads, many in processes, which do not wait for each other."""
+    """Score a run on this machine: a few models in threads, many in processes, which do not wait for one lock."""
     if len(run.models) < MANY_MODELS:
         return score_run(run, withheld=withheld, resamples=resamples)
     with local_workers(processors(), preload=ShardTask.__module__) as workers:
@@ -144,6 +159,7 @@ def _mean_band(
         found = [models[slug][control] for slug in sorted(models, key=str.encode)]
         mean = float(np.mean([estimate for estimate, _, _ in found]))
         means.append(mean)
+        # A resample in which one of the models has no value has none either: NaN spreads.
         draws = np.mean([d for _, d, _ in found], axis=0)
         sample = one_attribute(min(n for _, _, n in found))
         interval = percentile_interval(draws, sample).mapped(-POINTS, POINTS)

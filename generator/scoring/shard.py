@@ -1,6 +1,6 @@
 """Scores one model of a run, here or wherever its task is sent: a shard in, its part of the tables out.
 
-Of a model only its counts, its own columns of the tables and a few vectors of replicates are kept.
+Only counts, the model's own columns of the tables and a few vectors of replicates are kept.
 
 See contract: tables, "Published tables".
 """
@@ -37,7 +37,15 @@ from generator.stats.tally import replicates, reversal
 
 @dataclass(frozen=True)
 class AttributePlan:
-    """What is fixed about an attribute before any model is read; masks run over the block's concepts."""
+    """What is fixed about an attribute before any model is read.
+
+    Attributes:
+        block: its concepts, framings and groups in canonical order.
+        counts: draws of its single-sided concepts, uint8 array (resamples, single-sided concepts).
+        single: which concepts of the block are not two-sided, bool array (concepts,).
+        withheld: which are of a withheld category, bool array (concepts,).
+        reversal_counts: draws of its two-sided concepts, which are drawn on their own; None without any.
+    """
 
     block: Block
     counts: CountArray
@@ -47,24 +55,30 @@ class AttributePlan:
 
     @property
     def kept(self) -> BoolArray:
-        """Concepts that enter disparities, leans and rates."""
+        """Concepts that enter disparities, leans and rates: neither two-sided nor withheld. Bool array (concepts,)."""
         return self.single & ~self.withheld
 
     @cached_property
     def resamples(self) -> Resamples:
-        """The draws of the kept concepts: a withheld one has weight 0, numerator and denominator."""
+        """Resamples of the kept concepts. The draws stay as they are; a withheld concept counts with weight 0."""
         return Resamples.of(self.counts).kept(~self.withheld[self.single])
 
     @cached_property
     def reversal(self) -> Resamples | None:
-        """The draws of the two_sided concepts that are not withheld, None where there are none."""
+        """Resamples of the two-sided concepts that are not withheld; None where there are none."""
         if self.reversal_counts is None or self.withheld[~self.single].all():
             return None
         return Resamples.of(self.reversal_counts).kept(~self.withheld[~self.single])
 
 
 def attribute_plans(run: Run, withheld: frozenset[str], resamples: int) -> dict[str, AttributePlan]:
-    """Return the plan of every attribute, with its portable draws."""
+    """Return the plan of every attribute by id, with its portable draws.
+
+    Args:
+        run: the run; its bank and the bank's hash settle the draws.
+        withheld: categories that no score may use.
+        resamples: resamples of the bootstrap.
+    """
     plans = {}
     for block in run.layout.blocks:
         items = [run.bank.concept[name] for name in block.concepts]
@@ -134,28 +148,35 @@ class Prepared:
 
     @classmethod
     def of(cls, run: Run, withheld: frozenset[str], resamples: int) -> Prepared:
-        """Draw the resamples and lay out the plan of a run."""
+        """Draw the resamples and lay out the plan of a run, once for all its models.
+
+        Args:
+            run: the run as read and checked.
+            withheld: categories that no score may use.
+            resamples: resamples of the bootstrap.
+        """
         plans = attribute_plans(run, withheld, resamples)
         shown, counted = {n: ~p.withheld for n, p in plans.items()}, {n: p.kept for n, p in plans.items()}
         return cls(plans, ModelReader(run), TableMaker(run, shown, counted), level_categories(run.bank, plans))
 
     def score(self, slug: str) -> ModelScores:
-        """Read and score one model."""
+        """Read the shard of one model and score it."""
         return _score_model(self.reader.read(slug), self.plans, self.maker, self.categories)
 
 
 @dataclass(frozen=True)
 class ShardTask:
-    """Scores the models of a run one by one wherever it is sent: to another process, to another machine.
+    """Scores the models of a run, one by one, wherever it is sent: to another process or another machine.
 
-    It carries the run, some ten kilobytes packed, instead of the draws; a worker unpacks it and draws again once.
+    It carries the run, some ten kilobytes packed, instead of the draws. A worker unpacks it and makes the draws again,
+    once.
     """
 
     packed: bytes
 
     @classmethod
     def of(cls, run: Run, withheld: frozenset[str], resamples: int) -> ShardTask:
-        """Pack what a worker needs."""
+        """Pack what a worker needs to score any model of the run; arguments as in `Prepared.of`."""
         return cls(zlib.compress(pickle.dumps((run, withheld, resamples)), 1))
 
     def __call__(self, slug: str) -> ModelScores:

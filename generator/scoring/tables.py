@@ -1,6 +1,6 @@
 """The published tables as Arrow: exactly the columns of `generator.schema.tables`, rows in canonical order.
 
-See contract: tables, "Published tables".
+See contract: tables, "Published tables"; contract: tables, "Order of rows".
 """
 
 from __future__ import annotations
@@ -31,12 +31,15 @@ AnyArray = npt.NDArray[Any]
 
 
 def number(value: float) -> float | None:
-    """Return a number for a file: null for NaN, no minus zero."""
+    """Return a number as a file has it: None for NaN, zero for minus zero."""
     return None if math.isnan(value) else value + 0.0
 
 
 def numbers(values: FloatArray) -> pa.Array:
-    """Return numbers for a file: null for NaN, no minus zero."""
+    """Return an array of numbers as a file has it: null for NaN, zero for minus zero.
+
+    Float array (n,) in, Arrow array out.
+    """
     return _with_nulls(values + 0.0)
 
 
@@ -52,7 +55,13 @@ class TableMaker:
     """Makes the tables of one run; every row carries the run's provenance."""
 
     def __init__(self, run: Run, shown: Mapping[str, BoolArray], counted: Mapping[str, BoolArray]) -> None:
-        """Take a run and, by attribute, the concepts that `cells` shows and those that disparities count."""
+        """Keep what all tables share.
+
+        Args:
+            run: the run, for its keys and provenance.
+            shown: by attribute id, the concepts that `cells` shows: bool arrays (concepts,).
+            counted: by attribute id, the concepts that enter disparities: bool arrays (concepts,).
+        """
         self._run, self._shown, self._counted = run, shown, counted
         self.bank = run.bank
         manifest = run.manifest
@@ -65,28 +74,42 @@ class TableMaker:
         }
 
     def make(self, name: str, columns: dict[str, Any], n_rows: int) -> pa.Table:
-        """Return a table from its own columns; run and provenance are added, types are the contract's."""
+        """Return a table in the contract's columns and types.
+
+        Args:
+            name: name of the table.
+            columns: the table's own columns; run and provenance are added here.
+            n_rows: number of rows.
+
+        Raises:
+            KeyError: a column of the schema is missing from `columns`.
+        """
         schema = arrow_schema(TABLES[name])
         full = {**{k: pa.repeat(pa.scalar(v), n_rows) for k, v in self._constants.items()}, **columns}
         return pa.table({f.name: pa.array(full[f.name], f.type) for f in schema}, schema=schema)
 
     def from_rows(self, name: str, rows: Sequence[dict[str, Any]]) -> pa.Table:
-        """Return a table from rows of its own columns."""
+        """Return a table from rows that hold its own columns; run and provenance are added."""
         own = [c.name for c in TABLES[name] if c.name not in self._constants]
         return self.make(name, {c: [row[c] for row in rows] for c in own}, len(rows))
 
     def scores(self, by_model: Mapping[str, pa.Table]) -> pa.Table:
-        """Return the tidy table of all scores, sorted by model, metric, attribute, group, from `score_columns`."""
+        """Return the table `scores`, models in byte order, each with rows from `score_columns`."""
         ordered = sorted(by_model, key=str.encode)
         return self._of_models("scores", {model: by_model[model] for model in ordered}, {})
 
     def agreement(self, rows: Iterable[tuple[Rubric, str, Agreement]]) -> pa.Table:
-        """Return agreement by rubric and vendor, `*` for all vendors."""
+        """Return the table `agreement` by rubric and vendor; vendor `*` stands for all subjects."""
         ordered = sorted(rows, key=lambda item: _key(item[0].id, item[1]))
         return self.from_rows("agreement", [_agreement_row(*item) for item in ordered])
 
     def tiers(self, placed: Sequence[Placed], overall: Mapping[str, Score]) -> pa.Table:
-        """Return the leaderboard in the order of rank, unranked models last; numbers are those of `scores`."""
+        """Return the leaderboard in the order of rank, unranked models last.
+
+        Args:
+            placed: the models in that order.
+            overall: by slug, the overall consistency row of `scores`, whose numbers are shown.
+        """
         rows = []
         for item in placed:
             score = overall[item.standing.model]
@@ -105,7 +128,7 @@ class TableMaker:
         return self.from_rows("tiers", rows)
 
     def comparisons(self, found: Sequence[Comparisons]) -> pa.Table:
-        """Return all pairs of models, overall and by attribute, in the order of slugs and attributes."""
+        """Return the table `comparisons`, sorted by the two slugs and the attribute."""
         parts = [(_pair_columns(one), one) for one in found]
         names = [] if not parts else list(parts[0][0])
         columns = {name: pa.concat_arrays([columns[name] for columns, _ in parts]) for name in names}
@@ -117,33 +140,34 @@ class TableMaker:
         return table.sort_by([(key, "ascending") for key in ("model_a", "model_b", "attribute")]).combine_chunks()
 
     def refusal_tests(self, by_model: Mapping[str, Sequence[RefusalRow]]) -> pa.Table:
-        """Return the tests of refusals by group of some models, sorted by model."""
+        """Return the table `refusal_tests`, models in byte order."""
         ordered = sorted(by_model, key=str.encode)
         return self.from_rows("refusal_tests", [_refusal_row(m, row) for m in ordered for row in by_model[m]])
 
     def cells(self, by_model: Mapping[str, pa.Table]) -> pa.Table:
-        """Return every (concept, framing, group) of some models, from their `cell_columns`."""
+        """Return the table `cells`, a row for every (concept, framing, group), from the models' `cell_columns`."""
         return self._of_models("cells", by_model, self._keys(self._shown, with_group=True))
 
     def disparities(self, by_model: Mapping[str, pa.Table]) -> pa.Table:
-        """Return every (concept, framing) of some models, from their `disparity_columns`."""
+        """Return the table `disparities`, a row for every (concept, framing), from the models' `disparity_columns`."""
         return self._of_models("disparities", by_model, self._keys(self._counted, with_group=False))
 
     def cell_columns(self, model: ModelRows) -> pa.Table:
-        """Return what is the model's own in `cells`, withheld concepts left out."""
+        """Return the columns of `cells` that differ by model; concepts outside `shown` are left out."""
         parts = [_cell_arrays(model.stack[name], name, mask) for name, mask in self._shown.items()]
         found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         repeated = found.pop("repeated")
         return pa.table(
             {
                 "mean_value": _with_nulls(found.pop("mean_value")),
+                # One scored repeat cannot disagree, so unanimity is null below two.
                 "unanimous": pa.array(found.pop("unanimous"), mask=~repeated),
                 **{name: pa.array(values, pa.int32()) for name, values in found.items()},
             }
         )
 
     def disparity_columns(self, model: ModelRows) -> pa.Table:
-        """Return what is the model's own in `disparities`, withheld and two_sided concepts left out."""
+        """Return the columns of `disparities` that differ by model; concepts outside `counted` are left out."""
         parts = [_pair_arrays(model.stack[name], name, mask) for name, mask in self._counted.items()]
         groups, disparities, gaps = (np.concatenate(column) for column in zip(*parts, strict=True))
         columns = {"disparity": _with_nulls(disparities), "gap": _with_nulls(gaps)}
@@ -243,7 +267,7 @@ def _keys(block: Block, concepts: BoolArray, *, with_group: bool) -> dict[str, p
 
 
 def score_columns(rows: Sequence[Score]) -> pa.Table:
-    """Return what is a model's own in `scores`, sorted by metric, attribute, group."""
+    """Return the columns of `scores` that differ by model, sorted by metric, attribute and group."""
     # Text sorts by code points as its UTF-8 sorts by bytes.
     ordered = sorted(rows, key=lambda row: (row.metric, row.attribute, row.group or ""))
     intervals = [row.interval for row in ordered]

@@ -1,6 +1,8 @@
 """Favorability level: how well a model treats everybody, and which models stand apart from all others.
 
-(methodology: level, "Favorability" and "Models that stand apart")
+Values are turned so that more is better for the person, on the 0-1 scale.
+
+See methodology: level, "Favorability"; methodology: level, "Models that stand apart".
 """
 
 from __future__ import annotations
@@ -17,20 +19,40 @@ LOWER, HIGHER = "lower", "higher"
 
 
 def favorable(means: FloatArray, polarity: npt.NDArray[np.int8]) -> FloatArray:
-    """Return cell means turned so that more is better for the person: (concepts, framings, groups)."""
+    """Return cell means turned so that more is better for the person: 1 - s at polarity -1.
+
+    Args:
+        means: float array (concepts, framings, groups), in [0, 1], NaN = no scored repeat.
+        polarity: +1 or -1, int array (concepts,).
+
+    Returns:
+        Float array of the shape of `means`.
+    """
     return np.asarray(np.where(polarity[:, None, None] > 0, means, 1.0 - means))
 
 
 def concept_level(means: FloatArray) -> FloatArray:
-    """Return x_c, the mean over framings of the mean over groups, NaN = none: cell means -> (concepts,)."""
+    """Return x_c, the mean over framings of the mean over groups.
+
+    Args:
+        means: float array (concepts, framings, groups), in [0, 1], NaN = no scored repeat.
+
+    Returns:
+        Float array (concepts,), NaN where nothing was scored.
+    """
     return nan_mean(nan_mean(means))
 
 
 def others_median(draws: FloatArray) -> FloatArray:
-    """Return of each model the median of all others, resample by resample: (models, resamples), two models at least.
+    """Return the median of all other models, for each model and resample.
 
-    Of an even number the mean of the middle two. One sort serves all models: taking one out moves what lies above it.
+    Args:
+        draws: replicates, float array (models, resamples), two models at least, no NaN.
+
+    Returns:
+        Float array of the same shape. Of an even number of others it is the mean of the middle two.
     """
+    # One sort serves all models: taking a model out moves only what lies above it by one place.
     ordered = np.sort(draws, axis=0)
     n = len(draws) - 1
     low, high = (np.where(draws <= ordered[k], ordered[k + 1], ordered[k]) for k in ((n - 1) // 2, n // 2))
@@ -38,10 +60,17 @@ def others_median(draws: FloatArray) -> FloatArray:
 
 
 def apart(estimates: FloatArray, ranges: Ranges) -> list[tuple[str, float] | None]:
-    """Return of each model `lower` or `higher` with the p of its set, None where it does not stand apart.
+    """Return which models stand apart from all others (methodology: level, "Models that stand apart").
 
-    Lower are the k lowest models for the smallest k <= (models - 1) / 2 whose gap to the next one has a range p of at
-    most 0.01; higher is the mirror image. estimates: (models,), none NaN.
+    `lower` are the k lowest models, for the smallest k <= (models - 1) / 2 whose gap to the next model has a p of at
+    most 0.01 in the range test. `higher` is the mirror image.
+
+    Args:
+        estimates: float array (models,), 0-1 scale, no NaN.
+        ranges: error ranges of the same models.
+
+    Returns:
+        For each model the word and the p of its set, or None.
     """
     found: list[tuple[str, float] | None] = [None] * len(estimates)
     for word, sign in ((LOWER, 1.0), (HIGHER, -1.0)):
