@@ -13,7 +13,11 @@ AUDIT_RECORD = Path("audit", "draw.json")  # the harness's; a run may come witho
 
 
 def reviewer(folder: Path) -> str:
-    """Return who labeled a run's audit sample by the record of its draw: human, simulated, or nothing without one."""
+    """Return who labeled a run's audit sample, as the record of the draw says: `human` or `simulated`.
+
+    Empty without a record, or with one that cannot be read: it is a courtesy of the harness and no part of the run's
+    contract (contract: stages, "Human audit").
+    """
     try:
         record = json.loads(read_text(folder / AUDIT_RECORD, JSON))
     except (FileNotFoundError, InputError, ValueError, RecursionError):
@@ -23,9 +27,13 @@ def reviewer(folder: Path) -> str:
 
 
 def read_note(folder: Path) -> tuple[str, ...]:
-    """Read the operator's note on a run (`note.txt` in its folder): paragraphs of plain text, none without the file.
+    """Read the operator's note on a run, `note.txt` in its folder.
 
-    Raises InputError when it is not UTF-8 or above the bound.
+    Returns:
+        Its paragraphs as plain text; none without the file.
+
+    Raises:
+        InputError: it is not UTF-8, or larger than its bound.
     """
     try:
         text = read_text(folder / NOTE_FILE, NOTE)

@@ -1,4 +1,7 @@
-"""What became of each question against what stands beside it (contract: receipts, "Outcome")."""
+"""Holds what became of each question against the columns beside it.
+
+See contract: receipts, "Outcome".
+"""
 
 from __future__ import annotations
 
@@ -27,9 +30,12 @@ def _null(column: pa.ChunkedArray) -> BoolArray:
 
 
 def check_outcomes(table: pa.Table, found: RowReport, *, imported: bool) -> None:
-    """Find rows of format 2 whose outcome is unknown, or is contradicted by their status, votes, response or words.
+    """Find rows of format 2 whose outcome is unknown, or contradicted by status, votes, response or words.
 
-    `imported`: answers of an imported run may lack their text and their finish reason.
+    Args:
+        table: a shard with the columns of the latest format.
+        found: where faults are recorded.
+        imported: whether the run is imported. Its answers may lack text and finish reason.
     """
     outcome = table["outcome"]
     known = pc.fill_null(pc.is_in(outcome, pa.array(OUTCOMES)), False).to_numpy()
@@ -73,6 +79,7 @@ class _Rows:
         rule(
             silent != (outcome == "failed"), "response", "null" if outcome == "failed" else "a text, which may be empty"
         )
+        # Both kinds of row have no votes, so their status follows from the outcome alone.
         status = "refused" if outcome == "filtered" else "error"
         rule(~_is(self.table["status"], status), "status", status)
         if outcome == "filtered":

@@ -1,7 +1,7 @@
-"""Reads a run folder as the harness hands it over and checks all of it before any work.
+"""Reads a run folder as the harness hands it over, and checks all of it before any work.
 
-Shards are read by a few threads, one each, and never kept: memory is that of a few shards. What is absent is counted;
-everything else that is wrong raises one `InputError` with every fault found.
+Shards are read by a few threads, one each, and never kept, so memory is that of a few shards. Absent rows are counted.
+Everything else that is wrong raises one `InputError` with every fault found.
 
 See contract: run-folder, "What a reader checks".
 """
@@ -45,8 +45,12 @@ _THREADS = 4
 class Run:
     """A run whose every file has been checked.
 
-    audit: (receipt_id, label) pairs of `audit.csv`, None without that file. absent: planned rows that a model's shard
-    lacks, by model, every model listed.
+    Attributes:
+        folder: the run folder.
+        manifest: its manifest.json.
+        bank: its bank.json, the pinned snapshot.
+        audit: (receipt id, label) pairs of audit.csv, in its order; None without that file.
+        absent: planned rows that a model's shard lacks, by slug; every model is listed.
     """
 
     folder: Path
@@ -57,16 +61,16 @@ class Run:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The slugs, sorted as bytes."""
+        """The slugs of all models in byte order, the order of every published table."""
         return tuple(sorted((m.model for m in self.manifest.models), key=str.encode))
 
     @cached_property
     def layout(self) -> Layout:
-        """Where every planned row stands."""
+        """Where each planned row stands in a model's shard (contract: receipts, "Order of rows")."""
         return Layout(self.bank, self.manifest.repeats)
 
     def shard_path(self, model: str) -> Path:
-        """Return the path of a model's receipts."""
+        """Return where a model's receipts lie; the shard need not exist."""
         return self.folder / _shard_file(model)
 
 
@@ -75,9 +79,14 @@ def _shard_file(model: str) -> str:
 
 
 def read_shard(run: Run, model: str, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return a model's receipts, all columns of the latest format or some; what the run's own format lacks is null.
+    """Return a model's receipts in the columns of the latest format; what the run's own format lacks is null.
 
-    Rows stand in canonical order: `load_run` takes no other.
+    Rows stand in canonical order, because `load_run` takes no other.
+
+    Args:
+        run: the run as read and checked.
+        model: slug of the model.
+        columns: the columns wanted; all without it.
     """
     if run.manifest.format == LATEST_FORMAT:
         return _columns(run, model, columns)
@@ -87,7 +96,7 @@ def read_shard(run: Run, model: str, columns: Sequence[str] | None = None) -> pa
 
 
 def read_written(run: Run, model: str) -> pa.Table:
-    """Return a model's receipts as they were written, with the columns of the run's own format."""
+    """Return a model's receipts as they were written, in the columns of the run's own format."""
     return _columns(run, model, None)
 
 
@@ -97,14 +106,17 @@ def _columns(run: Run, model: str, columns: Sequence[str] | None) -> pa.Table:
 
 
 def shard_key(manifest: Manifest, entry: ShardEntry) -> str:
-    """Return the hash of what the checks of a shard depend on: its bytes, and what the manifest says of it."""
+    """Return a hash of all that the checks of one shard depend on: its bytes, and what the manifest says of it.
+
+    A shard with a known key need not be checked again.
+    """
     common = manifest.model_dump(mode="json", exclude={"shards", "counts", "spend", "models"})
     own = [manifest.model(entry.model).model_dump(mode="json"), entry.model_dump(mode="json")]
     return sha256_hex(canonical_json([common, *own]))
 
 
 def shard_keys(manifest: Manifest) -> list[str]:
-    """Return the keys of all shards of a run, in the manifest's order."""
+    """Return the keys of all shards, in the order of the manifest; see `shard_key`."""
     return [shard_key(manifest, entry) for entry in manifest.shards]
 
 
@@ -113,13 +125,20 @@ Each = Callable[[Callable[[str], Any], Sequence[str]], list[Any]]
 
 
 def load_run(folder: Path, *, checked: Container[str] = frozenset(), each: Each | None = None) -> Run:
-    """Read and check a run folder; raises InputError naming every fault by file, row and column.
+    """Read and check a run folder.
 
-    `checked`: keys of shards (`shard_key`) whose rows this very code has checked before; of those only the hash is held
-    against the manifest again. `each` checks the shards elsewhere: in other processes, say.
+    Args:
+        folder: the run folder.
+        checked: keys (`shard_key`) of shards whose rows this very code has checked before. Of those, only hash and
+            number of rows are held against the manifest again.
+        each: checks the shards elsewhere, in other processes for example; results in the order of the slugs.
+
+    Raises:
+        InputError: every fault found, each with its file, row and column.
     """
     manifest = read_manifest(folder / "manifest.json")
     bank = read_bank(folder / "bank.json")
+    # Shards are checked against manifest and bank, so these two must hold before a row is looked at.
     raise_faults([*_bank_faults(manifest, bank, folder), *_manifest_faults(manifest, folder)])
     plan = RowExpectations(manifest, bank, Layout(bank, manifest.repeats))
     audit = read_audit(folder / "audit.csv")
@@ -138,7 +157,7 @@ def load_run(folder: Path, *, checked: Container[str] = frozenset(), each: Each 
 
 
 def in_threads(task: Callable[[str], Any], slugs: Sequence[str]) -> list[Any]:
-    """Apply a task to every slug in a few threads of this process."""
+    """Apply a task to every slug in a few threads of this process; results in the order of the slugs."""
     with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1)) as pool:
         return list(pool.map(task, slugs))
 
@@ -278,7 +297,14 @@ def _count_faults(counts: Counter[str], manifest: Manifest, folder: Path) -> lis
 
 
 def read_audit(path: Path) -> AuditLabels | None:
-    """Read `audit.csv` (receipt_id, label); None where there is none; raises InputError on any other shape."""
+    """Read `audit.csv` (contract: run-folder, "audit.csv").
+
+    Returns:
+        (receipt id, label) pairs in the order of the file; None where there is no file.
+
+    Raises:
+        InputError: it is not UTF-8 or CSV, has another header, no label, or a line without exactly two cells.
+    """
     try:
         text = read_text(path, AUDIT_LABELS)
     except FileNotFoundError:

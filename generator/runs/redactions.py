@@ -40,12 +40,20 @@ def _iso(value: Any) -> Any:
 
 
 def withdrawn_text(reason: str, date: str) -> str:
-    """Return what stands in the place of a withdrawn text."""
+    """Return the text that readers see in place of one that was withdrawn.
+
+    Args:
+        reason: the publisher's reason.
+        date: day of the withdrawal, YYYY-MM-DD.
+    """
     return f"[Withdrawn by the publisher on {date}: {reason}]"
 
 
 class Redaction(Frozen):
-    """One withdrawn response."""
+    """One withdrawn response, as `content/redactions.toml` lists it.
+
+    `evidence`: whether the judges' evidence of the row, which quotes the response, is withdrawn too.
+    """
 
     receipt_id: str
     reason: str = Field(min_length=1, max_length=300)
@@ -85,7 +93,10 @@ class Redactions:
         return {item.receipt_id: item for item in self.items}
 
     def rows(self, shard: pa.Table) -> list[int]:
-        """Return the places of a shard's rows (from 0) whose response is withdrawn."""
+        """Return which rows of a shard, counted from 0, have a response that is withdrawn.
+
+        A row without a response has nothing to withdraw.
+        """
         if not self.items:
             return []
         wanted = pa.array([item.receipt_id for item in self.items], pa.string())
@@ -94,7 +105,11 @@ class Redactions:
         return [row for row in found if not nulls[row]]
 
     def listed(self, shard: pa.Table) -> tuple[Redacted, ...]:
-        """Return what the manifest says of a shard's redactions; `shard` still holds the withdrawn texts."""
+        """Return what the published manifest says of a shard's redactions.
+
+        Args:
+            shard: the shard before `apply`, because the withdrawn texts are hashed here.
+        """
         found = []
         for row in self.rows(shard):
             item = self.by_id[shard["receipt_id"][row].as_py()]
@@ -105,8 +120,11 @@ class Redactions:
     def apply(self, shard: pa.Table) -> pa.Table:
         """Return a shard with the withdrawn responses replaced by their reasons.
 
-        Columns that the table lacks are left alone, so a projection of a shard can be passed; it needs `receipt_id`
-        and, for any change, `response`. The mask spans of such a row go, too: they are places in the withdrawn text.
+        The row's mask spans go too: they are places in the withdrawn text.
+
+        Args:
+            shard: a shard or some of its columns; it needs `receipt_id` and, for any change, `response`. Columns that
+                it lacks are left alone.
         """
         if not self.items or "response" not in shard.column_names:
             return shard
@@ -131,7 +149,11 @@ class Redactions:
 
 
 def read_redactions(path: Path = REDACTIONS_FILE) -> Redactions:
-    """Read the redactions; no file means none. Raises InputError with every fault of shape, id or date."""
+    """Read the site's redactions; without a file there are none.
+
+    Raises:
+        InputError: every fault of shape, id or date, or an id that stands twice.
+    """
     try:
         data = read_toml(path)
         items = _RedactionFile.model_validate(data).redaction

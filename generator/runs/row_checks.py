@@ -1,6 +1,6 @@
-"""Every check of a receipts shard against manifest, bank and voting rules, a column at a time.
+"""Every check of a shard of receipts against manifest, bank and voting rules, one column at a time.
 
-Reads nothing: takes a table, returns faults. Arrays run over the rows of the shard as it stands in the file.
+Nothing is read here: a table comes in, faults go out. Arrays run over the rows as they stand in the file.
 
 See contract: run-folder, "What a reader checks".
 """
@@ -35,14 +35,20 @@ _SAID = 64
 
 @dataclass
 class ShardFaults:
-    """Faults of one shard; a check that fails on many rows names the first few and counts the rest."""
+    """The faults of one shard. A check that fails on many rows names the first three and counts the others."""
 
     file: str
     ids: pa.ChunkedArray
     faults: list[str] = field(default_factory=list)
 
     def rows(self, bad: BoolArray, column: str, say: Callable[[int], str]) -> None:
-        """Record the rows where `bad` is true; `say(row)` tells what was seen and what is allowed."""
+        """Record rows that fail a check.
+
+        Args:
+            bad: which rows fail, bool array (rows,).
+            column: name of the column at fault.
+            say: tells of a row, counted from 0, what was seen and what is allowed.
+        """
         found = np.flatnonzero(bad)
         for row in found[:SHOWN_ROWS]:
             name = self.ids[int(row)].as_py()
@@ -57,7 +63,7 @@ class ShardFaults:
 
 @dataclass(frozen=True)
 class RowExpectations:
-    """What a run's manifest and bank say about every row."""
+    """What a run's manifest and bank say about every planned row."""
 
     manifest: Manifest
     bank: Bank
@@ -65,7 +71,7 @@ class RowExpectations:
 
     @cached_property
     def expected(self) -> pa.Table:
-        """The columns that follow from the bank alone, one row a planned row, in canonical order."""
+        """The columns that follow from the bank alone: a row for every planned row of a model, in canonical order."""
         bank, rows = self.bank, []
         for block in self.layout.blocks:
             groups = bank.groups_of(block.attribute)
@@ -92,10 +98,16 @@ class RowExpectations:
                         )
         names = list(rows[0]) if rows else []
         table = pa.Table.from_pylist(rows, schema=pa.schema([RECEIPT_SCHEMA.field(n) for n in names]))
+        # Repeats of a prompt differ in nothing that the bank knows.
         return table.take(np.repeat(np.arange(len(rows)), self.layout.repeats))
 
     def receipt_ids(self, model: str, positions: Iterable[int]) -> list[str]:
-        """Return the receipt ids of planned rows of a model."""
+        """Return the receipt ids that rows must have (contract: receipts, "Receipt id").
+
+        Args:
+            model: slug of the model.
+            positions: places of the rows in the plan, see `Layout`.
+        """
         manifest = self.manifest
         return [
             receipt_id(
@@ -112,9 +124,10 @@ class RowExpectations:
 
 
 def check_columns(table: pa.Table, manifest: Manifest, file: str) -> list[str]:
-    """Return the faults of a shard's columns: missing, unknown, of another type, or null where none may be.
+    """Return the faults of a shard's columns: missing, unknown, of another type, unreadable, or null where none may be.
 
-    The columns are those of the manifest's format; only an imported run may lack what its source did not have.
+    The columns are those of the manifest's format. Only an imported run may lack what its source did not have
+    (contract: receipts, "Imported runs").
     """
     columns = receipt_columns(manifest.format)
     faults = _format_faults(table, manifest, file)
@@ -157,11 +170,19 @@ def _unsound(column: pa.ChunkedArray) -> str | None:
 
 
 def check_rows(table: pa.Table, model: str, plan: RowExpectations, file: str) -> list[str]:
-    """Return the faults of a shard whose columns are right; `table` has the columns of the latest format."""
+    """Return the faults of a shard whose columns are right.
+
+    Args:
+        table: the shard with the columns of the latest format.
+        model: slug of the model whose shard it is.
+        plan: what the run says about every row.
+        file: the path that faults name.
+    """
     found = ShardFaults(file, table["receipt_id"])
     positions = plan.layout.positions(table)
     _check_constants(table, model, plan, found)
     _check_keys(table, positions, found)
+    # Without right keys a row cannot be matched with the plan, and every later check would only repeat the fault.
     if found:
         return found.faults
     _check_bank_columns(table, positions, plan, found)
@@ -210,6 +231,7 @@ def _check_keys(table: pa.Table, positions: npt.NDArray[np.int64], found: ShardF
     order = np.argsort(positions, kind="stable")
     again = np.zeros(len(positions), np.bool_)
     ordered = positions[order]
+    # A stable order keeps the first of equal rows first, so the later one is the fault.
     again[order[1:]] = (ordered[1:] == ordered[:-1]) & (ordered[1:] >= 0)
     found.rows(again, "receipt_id", lambda row: f"the row stands twice: {key(row)}")
     late = np.flatnonzero(np.diff(positions) < 0) + 1
@@ -267,6 +289,7 @@ def _check_spans(table: pa.Table, found: ShardFaults) -> None:
     flat = spans.flatten()
     start, end = (pc.fill_null(pc.struct_field(flat, f), -1).to_numpy() for f in ("start", "end"))
     length = pc.fill_null(pc.utf8_length(table["response"]), 0).to_numpy()
+    # Where the span before belongs to another row, the response begins at 0.
     before = np.where(np.diff(row, prepend=-1) == 0, np.roll(end, 1), 0)
     wrong = (start < before) | (end <= start) | (end > length[row])
     bad = np.zeros(len(counts), np.bool_)

@@ -1,6 +1,6 @@
-"""Votes against panel and final-label rule: a row's votes must lead to its label, value and status.
+"""Holds votes against the panel and the final-label rule: a row's votes must lead to its label, value and status.
 
-See contract: verdicts, "Final label".
+See contract: verdicts, "Final label"; contract: receipts, "Votes".
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _VALUE_SLACK = 1e-12
 
 
 class Planned(Protocol):
-    """What a run says of the votes of every row."""
+    """What a run says about the votes of every row."""
 
     @property
     def manifest(self) -> Manifest:
@@ -42,10 +42,10 @@ class Planned(Protocol):
 
 
 class RowReport(Protocol):
-    """Where faults of rows go."""
+    """Where faults of rows are recorded."""
 
     def rows(self, bad: BoolArray, column: str, say: Callable[[int], str]) -> None:
-        """Record the rows where `bad` is true."""
+        """Record the rows where `bad`, a bool array (rows,), is true."""
 
     def __bool__(self) -> bool:
         """Whether anything was found."""
@@ -53,10 +53,18 @@ class RowReport(Protocol):
 
 @dataclass(frozen=True)
 class VoteColumns:
-    """The votes of a shard as arrays.
+    """The votes of a shard as int arrays.
 
-    n: votes of a row (rows,). Each field: (rows, 3) in panel order, NONE where there is no vote or null. label: index
-    on the rubric's scale low to high, REFUSED, NONE, or UNKNOWN. score: 0-100. refusal, matches, failed: 0 or 1.
+    `n` counts the votes of a row, (rows,). The other arrays are (rows, 3) in panel order, with NONE where there is no
+    vote or no value.
+
+    Attributes:
+        n: votes of a row.
+        label: index on the rubric's scale from low to high, or REFUSED, NONE, UNKNOWN.
+        score: 0 to 100.
+        refusal: 0 or 1.
+        matches: whether verdict and prose agree, 0 or 1.
+        failed: whether the vote is an error, 0 or 1.
     """
 
     n: IntArray
@@ -85,7 +93,16 @@ def _padded(values: npt.NDArray[Any], where: tuple[IntArray, IntArray], rows: in
 
 
 def label_codes(labels: pa.Array, rubric: IntArray, rubrics: tuple[Rubric, ...]) -> IntArray:
-    """Return each label's index on its row's scale; REFUSED, NONE for null, UNKNOWN for any other text."""
+    """Return each label's index on the scale of its row's rubric.
+
+    Args:
+        labels: the labels, an Arrow array of strings.
+        rubric: index of the rubric of each label, int array (labels,).
+        rubrics: the bank's rubrics.
+
+    Returns:
+        Int array (labels,): an index from 0, REFUSED for REFUSAL, NONE for null, UNKNOWN for any other text.
+    """
     coded = labels.dictionary_encode()
     known = [*coded.dictionary.to_pylist(), None]
     scales: list[dict[str | None, int]] = [{REFUSAL: REFUSED, None: NONE} for _ in rubrics]
@@ -97,7 +114,11 @@ def label_codes(labels: pa.Array, rubric: IntArray, rubrics: tuple[Rubric, ...])
 
 
 def rubric_codes(table: pa.Table, bank: Bank) -> IntArray:
-    """Return the index of each row's rubric in the bank's rubrics."""
+    """Return the index of each row's rubric among the bank's rubrics: int array (rows,).
+
+    Raises:
+        ValueError: a row names a rubric that the bank lacks.
+    """
     coded = table["rubric"].combine_chunks().dictionary_encode()
     ids = [r.id for r in bank.rubrics]
     place = np.array([ids.index(name) for name in coded.dictionary.to_pylist()], np.int64)
@@ -105,7 +126,12 @@ def rubric_codes(table: pa.Table, bank: Bank) -> IntArray:
 
 
 def vote_columns(table: pa.Table, bank: Bank) -> VoteColumns:
-    """Return a shard's votes as arrays; `table` has the columns rubric and votes, at most three votes a row."""
+    """Return a shard's votes as arrays.
+
+    Args:
+        table: the columns rubric and votes, at most three votes a row.
+        bank: the run's bank, for the scales of its rubrics.
+    """
     votes = table["votes"].combine_chunks()
     where = _flat_index(votes)
     flat = votes.flatten()
@@ -128,9 +154,13 @@ def vote_columns(table: pa.Table, bank: Bank) -> VoteColumns:
 
 
 def check_votes(table: pa.Table, plan: Planned, panel: Panel, found: RowReport) -> None:
-    """Find votes that break the panel, the vote's own rules, or the final-label rule.
+    """Find votes that break the panel, the rules of a single vote, or the final-label rule.
 
-    `table` has the columns of the latest format.
+    Args:
+        table: a shard with the columns of the latest format.
+        plan: the run's manifest and bank.
+        panel: the judges of this model, in order.
+        found: where faults are recorded.
     """
     bank, imported = plan.bank, plan.manifest.imported is not None
     votes = table["votes"].combine_chunks()
@@ -223,6 +253,7 @@ def _check_fields(
     valid = cast & ~failed
     on_scale = columns.label >= 0
     scored = is_score[:, None]
+    # A bin is 20 points wide, and the last one takes 100 in (contract: verdicts, "Bins of a score").
     bins = np.minimum(columns.score // 20, 4)
     right_score = (columns.score >= 0) & (columns.score <= 100) & (bins == columns.label)
     good = (on_scale | (columns.label == REFUSED)) & (columns.refusal == (columns.label == REFUSED))
@@ -243,6 +274,7 @@ def _check_verdicts(
     found: RowReport,
 ) -> None:
     """Work out each distinct pattern of votes once by the final-label rule and hold all rows against it."""
+    # Tens of thousands of rows hold a few hundred distinct patterns of votes.
     patterns, inverse = np.unique(
         np.column_stack([rubric, columns.n, columns.label, columns.score, columns.refusal, columns.failed]),
         axis=0,
