@@ -22,7 +22,11 @@ Source = Literal["run", "figures", "none"]
 
 @dataclass(frozen=True)
 class Notice:
-    """A banner above a page: kind is simulated, preview, withheld, supersedes, superseded or source."""
+    """A banner above a page.
+
+    `kind` is `simulated`, `preview`, `withheld`, `supersedes`, `superseded` or `source`; it names the style. `href` is
+    a link relative to the page, None without one.
+    """
 
     kind: str
     heading: str
@@ -31,14 +35,21 @@ class Notice:
 
 
 def mark_of(edition: Edition | None) -> str:
-    """Return the word that marks what is no publication of real results: simulated, preview, or nothing."""
+    """Return the word that marks figures which are no published result: `simulated`, `preview`, or nothing."""
     if edition is None:
         return ""
     return "simulated" if edition.simulated else "preview" if edition.standing.state == "preview" else ""
 
 
 def notices(edition: Edition | None, page: str, source: Source = "run") -> tuple[Notice, ...]:
-    """Return the banners of a page: all of its run's on a page of the run, one on a page that quotes its figures."""
+    """Return the banners of a page, the gravest first.
+
+    Args:
+        edition: the run whose figures the page shows; None without one.
+        page: path of the page below `dist/`, from which links are made.
+        source: what the page is to the run. A page of the run gets all banners, a page of the root that quotes its
+            figures gets one, other pages get none.
+    """
     if edition is None or source == "none":
         return ()
     if source == "figures":
@@ -86,7 +97,7 @@ def _relations(edition: Edition, page: str) -> list[Notice]:
 
 
 def preview_words(edition: Edition) -> str:
-    """Say in plain words how much of a preview was asked and which conditions of publication it does not meet."""
+    """Say in plain words how much of a preview was asked, and which conditions of publication it does not meet."""
     asked = plan_coverage(edition.scored.tables["cells"], edition.run.manifest.repeats).values()
     concepts = frozenset[str]().union(*(one.concepts_given for one in asked))
     given, planned, failed = (sum(getattr(one, name) for one in asked) for name in ("given", "planned", "error"))
@@ -99,13 +110,13 @@ def preview_words(edition: Edition) -> str:
 
 
 def failing_rubrics(edition: Edition) -> tuple[list[str], int]:
-    """Return the rubrics that do not pass the agreement gate, and how many there are."""
+    """Return the ids of the rubrics that do not pass the agreement gate, and how many rubrics there are."""
     whole = [row for row in edition.scored.tables["agreement"].to_pylist() if row["vendor"] == RUN_WIDE]
     return [row["rubric"] for row in whole if row["gate"] not in PASSES], len(whole)
 
 
 def checks_failed(edition: Edition) -> list[str]:
-    """Say, a sentence each, which checks of the labels a run does not meet: the agreement gate and the human audit."""
+    """Say which checks of its labels a run does not meet, one sentence each: the agreement gate, the human audit."""
     failing, rubrics = failing_rubrics(edition)
     found = []
     if failing:

@@ -1,6 +1,6 @@
-"""How much of a plan was asked and what became of it: the counts that a preview says first.
+"""How much of a plan was asked, and what came of it: the counts that a preview states first.
 
-Reads the `cells` table; counts rows, prompts and concepts over all attributes, controls too, withheld categories not.
+It reads the table `cells`, so it counts all attributes, controls among them, and leaves withheld categories out.
 
 See contract: publication, "Previews and banners".
 """
@@ -21,7 +21,8 @@ _COUNTS = tuple(f"n_{status}" for status in STATUSES)
 class PlanCoverage:
     """One model's plan and what came of it.
 
-    planned, given, error: rows. prompts, prompts_given: cells (concept, framing, group). concepts, concepts_given.
+    `planned`, `given` and `error` count rows; `prompts` and `prompts_given` count cells (concept, framing, group).
+    `concepts_given` holds the ids of the concepts with a row, out of `concepts`.
     """
 
     planned: int
@@ -34,12 +35,17 @@ class PlanCoverage:
 
     @property
     def absent(self) -> int:
-        """Planned rows that were never asked for."""
+        """Planned rows without a receipt: they were never asked, or not yet."""
         return self.planned - self.given
 
 
 def plan_coverage(cells: pa.Table, repeats: int) -> dict[str, PlanCoverage]:
-    """Return what was asked of every model of `cells`."""
+    """Return how much of the plan each model was asked, by slug.
+
+    Args:
+        cells: the published table `cells`.
+        repeats: planned repeats of a cell.
+    """
     given = cells[_COUNTS[0]]
     for name in _COUNTS[1:]:
         given = pc.add(given, cells[name])

@@ -1,6 +1,6 @@
-"""What a publication is made of: `Site` (content/site.toml) and `Edition`, one run with scores and standing.
+"""What a publication is made of: `Site` (content/site.toml) and `Edition`, one run with its scores and standing.
 
-Reads `content/site.toml`; everything else is handed in. An edition is what every page function takes.
+Only `content/site.toml` is read here; everything else is handed in. Every function that makes a page takes an edition.
 
 See contract: publication, "Site settings".
 """
@@ -30,14 +30,14 @@ SITE_FILE = Path("content/site.toml")
 
 
 class Licence(Frozen):
-    """The licence of the published data."""
+    """The license of the published data: its name and the address of its text."""
 
     name: str
     url: str
 
 
 class Site(Frozen):
-    """The words of `content/site.toml`; addresses may be empty, and then no link is drawn."""
+    """The words of `content/site.toml`. An address may be empty; then no link is drawn."""
 
     title: str
     tagline: str
@@ -53,7 +53,7 @@ class Site(Frozen):
 
     @property
     def pages(self) -> Path | None:
-        """The folder of the site's own pages of prose, beside its site.toml; None where there is none."""
+        """The folder of the site's own prose, beside its site.toml; None for a site not read from a file."""
         return self._folder / "pages" if self._folder is not None else None
 
 
@@ -61,12 +61,19 @@ class Site(Frozen):
 class Edition:
     """One run as it is published.
 
-    `mode`: "row" writes a page a row, "folded" keeps rows as anchors on their set's page. `base_url` is the address of
-    `dist/` without a trailing slash, or None. `superseded_by` names a newer run that replaces this one. `chart_cache`
-    is a folder for finished charts, or None to keep them in memory only. `redactions`: the site's withdrawn
-    responses; whatever shows a response passes the shard through `redactions.apply` first.
-    `runs`: every run that has a page on the site, tombstones too, or None when that is not known.
-    `manifest_sha256` is the hash of the published data/manifest.json, empty before the downloads are written.
+    Attributes:
+        site: the site's own words.
+        run: the run as read and checked.
+        scored: its scores.
+        standing: what it is published as.
+        mode: `row` writes a page for each row; `folded` keeps rows as anchors on their set's page.
+        base_url: address of `dist/` without a trailing slash, or None.
+        superseded_by: id of a newer run that replaces this one, or None.
+        runs: every run that has a page on the site, tombstones too; None when that is not known.
+        chart_cache: folder for finished charts; None keeps them in memory only.
+        redactions: the site's withdrawn responses. Whatever shows a response passes the shard through
+            `redactions.apply`.
+        manifest_sha256: hash of the published data/manifest.json; empty before the downloads are written.
     """
 
     site: Site
@@ -83,16 +90,16 @@ class Edition:
 
     @property
     def run_id(self) -> str:
-        """The run's id."""
+        """The run's id, the name of its folder below `dist/runs/`."""
         return self.run.manifest.run_id
 
     def links_to(self, run_id: str) -> bool:
-        """Whether a link to another run's pages would live."""
+        """Tell whether a link to another run's pages would work: it has pages, or it is not known that it has none."""
         return self.runs is None or run_id in self.runs
 
     @property
     def simulated(self) -> bool:
-        """Whether the run's answers are simulated."""
+        """Whether the answers come from programs; every page then says so."""
         return self.run.manifest.simulated
 
     @property
@@ -102,7 +109,11 @@ class Edition:
 
 
 def read_site(path: Path = SITE_FILE) -> Site:
-    """Read `content/site.toml`; raises InputError with every fault of shape or address."""
+    """Read the site's settings (contract: publication, "Site settings").
+
+    Raises:
+        InputError: the file is missing, or every fault of its shape, its addresses and its characters.
+    """
     try:
         data = read_toml(path)
         site = Site.model_validate(data)
@@ -138,7 +149,12 @@ def _scheme(url: str) -> str:
 
 
 def checked_base_url(text: str) -> str:
-    """Return `--base-url` without its trailing slash; raises InputError unless it is an absolute http(s) address."""
+    """Return the address given as `--base-url`, without its trailing slash.
+
+    Raises:
+        InputError: it is no absolute http or https address, or has a query, a fragment, or a character that no address
+            may hold.
+    """
     parts = urlsplit(text if _scheme(text) else "")
     odd = _IN_NO_ADDRESS.search(text) is not None
     if odd or parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:

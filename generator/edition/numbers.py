@@ -31,9 +31,14 @@ TABLE_KEYS = {
 
 
 def number(value: float | None, digits: int = 1) -> str:
-    """Return a number as Python's format rounds it, minus zero as zero, a count in thousands, and `–` for null.
+    """Return a number as a page shows it: rounded by `format`, a count with thousands commas, `–` for None.
 
-    Raises ValueError on NaN or infinity: a published number is finite or null.
+    Args:
+        value: the number in the unit of the page.
+        digits: decimals.
+
+    Raises:
+        ValueError: the value is NaN or infinite. A published number is finite or null.
     """
     if value is None:
         return NULL
@@ -42,17 +47,27 @@ def number(value: float | None, digits: int = 1) -> str:
     if isinstance(value, int) and digits == 0:
         return f"{value:,}"
     text = f"{value:.{digits}f}"
+    # A small negative number rounds to -0.0, which reads as a sign that means something.
     return text[1:] if text.startswith("-") and not text.strip("-0.") else text
 
 
 def plural(count: int, singular: str, many: str | None = None) -> str:
-    """Return `1 model`, `14 models`."""
+    """Return a count with its noun: `1 model`, `1,200 models`.
+
+    `many` is the plural of a noun that takes more than an s.
+    """
     return f"{count:,} {singular if count == 1 else many or singular + 's'}"
 
 
 # The elements are put together from escaped parts: a run's pages hold tens of thousands, and Markup.format is slow.
 def score(row: ScoreRow, column: str = "estimate", digits: int = 1) -> Markup:
-    """Return a number of `scores` in the element that `verify` reads."""
+    """Return a number of `scores` in the element that `verify` reads (contract: publication, "Numbers on pages").
+
+    Args:
+        row: the row of `scores`.
+        column: any column with a number.
+        digits: decimals to show; counts are shown whole.
+    """
     value = getattr(row, column)
     if column in SCORE_COLUMNS:
         key = escape(f"{row.key}|{column}")
@@ -61,7 +76,7 @@ def score(row: ScoreRow, column: str = "estimate", digits: int = 1) -> Markup:
 
 
 def interval(row: ScoreRow, digits: int = 1) -> Markup:
-    """Return the 95 % interval of a row as two `data-score` elements, or a dash when it has none."""
+    """Return a row's 95 % interval as two `data-score` elements, or a dash where it has none."""
     if row.ci_low is None:
         return Markup('<span class="none" title="no interval">{}</span>').format(NULL)
     low, high = score(row, "ci_low", digits), score(row, "ci_high", digits)
@@ -69,7 +84,18 @@ def interval(row: ScoreRow, digits: int = 1) -> Markup:
 
 
 def cell(table: str, key: str, column: str, value: float | str | None, digits: int = 2, *, scale: int = 1) -> Markup:
-    """Return a number or word of any table in the element that `verify` reads; `scale` 100 shows 100 x the value."""
+    """Return a number or word of any table in the element that `verify` reads.
+
+    See contract: publication, "Numbers on pages".
+
+    Args:
+        table: name of the table.
+        key: values of the table's key columns (`TABLE_KEYS`), joined by commas.
+        column: name of the column.
+        value: the value as the file has it, None for null.
+        digits: decimals to show.
+        scale: 100 to show 100 times the value.
+    """
     shown = value if isinstance(value, str) else number(None if value is None else value * scale, digits)
     place = escape(f"{table}|{key}|{column}")
     scaled = f' data-scale="{int(scale)}"' if scale != 1 else ""

@@ -1,4 +1,6 @@
-"""Where every page and file of a publication lives, as POSIX paths below `dist/`, and links between them.
+"""Where each page and file of a publication lives, as POSIX paths below `dist/`, and the links between them.
+
+A row page has a name of its own only in row mode; see `Edition.mode`.
 
 See contract: publication, "The tree".
 """
@@ -7,7 +9,12 @@ from __future__ import annotations
 
 
 def relative(page: str, target: str) -> str:
-    """Return the link from one page to another path; both are below `dist/`, an anchor may follow the target."""
+    """Return the link from one page to another path, so that a site works below any address and from a disk.
+
+    Args:
+        page: path of the page that holds the link, below `dist/`.
+        target: path below `dist/`, with or without an anchor.
+    """
     path, hash_, anchor = target.partition("#")
     here, there = page.split("/")[:-1], path.split("/")
     shared = 0
@@ -17,67 +24,67 @@ def relative(page: str, target: str) -> str:
 
 
 def run_index(run_id: str) -> str:
-    """Leaderboard of a run."""
+    """Path of a run's leaderboard, its first page."""
     return f"runs/{run_id}/index.html"
 
 
 def run_page(run_id: str, name: str) -> str:
-    """One of a run's own pages: judging, audit, run."""
+    """Path of one of the pages that each run has once: judging, audit or run."""
     return f"runs/{run_id}/{name}.html"
 
 
 def model_page(run_id: str, model: str) -> str:
-    """Return a model's page."""
+    """Path of a model's page. The slug has a slash, so pages of one vendor share a folder."""
     return f"runs/{run_id}/models/{model}.html"
 
 
 def attribute_page(run_id: str, attribute: str) -> str:
-    """Return an attribute's page."""
+    """Path of the page on which all models stand on one attribute."""
     return f"runs/{run_id}/attributes/{attribute}.html"
 
 
 def concept_page(run_id: str, concept: str) -> str:
-    """Return a concept's page."""
+    """Path of the page of one concept: its prompts, and all models' answers to it."""
     return f"runs/{run_id}/concepts/{concept}.html"
 
 
 def explorer_page(run_id: str) -> str:
-    """Return the explorer over all rows."""
+    """Path of the explorer, which searches all rows with a script."""
     return f"runs/{run_id}/receipts/index.html"
 
 
 def receipts_list(run_id: str, model: str) -> str:
-    """Return the plain list of a model's sets."""
+    """Path of the plain list of a model's matched sets, for readers without scripts."""
     return f"runs/{run_id}/receipts/{model}/index.html"
 
 
 def set_page(run_id: str, model: str, concept: str) -> str:
-    """Return the matched set of a model and concept."""
+    """Path of a matched set: one model's answers to one concept, group beside group."""
     return f"runs/{run_id}/receipts/{model}/{concept}/index.html"
 
 
 def row_anchor(framing: str, group: str, repeat: int) -> str:
-    """Return the anchor of a row on its set's page."""
+    """Return the anchor of a row on its set's page, unique there."""
     return f"{framing}.{group}.{repeat}"
 
 
 def permalink(run_id: str, model: str, concept: str, framing: str, group: str, repeat: int) -> str:
-    """Return the citable address of a row: the anchor on its set's page, in both modes."""
+    """Return the citable address of a row, an anchor on its set's page. It is the same in both modes."""
     return f"{set_page(run_id, model, concept)}#{row_anchor(framing, group, repeat)}"
 
 
 def row_page(run_id: str, model: str, concept: str, framing: str, group: str, repeat: int) -> str:
-    """Return the row's own page (row mode)."""
+    """Path of the row's own page, which exists in row mode only."""
     return f"runs/{run_id}/receipts/{model}/{concept}/{row_anchor(framing, group, repeat)}.html"
 
 
 def data_page(run_id: str) -> str:
-    """Return the Data page."""
+    """Path of the page that lists a run's downloads."""
     return f"runs/{run_id}/data/index.html"
 
 
 def data_file(run_id: str, name: str) -> str:
-    """Return a file of the Data page, `name` relative to the data folder."""
+    """Path of a download; `name` is relative to the data folder."""
     return f"runs/{run_id}/data/{name}"
 
 
@@ -110,7 +117,11 @@ PROSE = {"about.html": "about.md", "changelog.html": "changelog.md"}
 
 
 def methodology_page(name: str = "index", anchor: str = "") -> str:
-    """Return a methodology page; raises KeyError for a name not in METHODOLOGY, so that no link can be dead."""
+    """Path of a methodology page, with or without an anchor.
+
+    Raises:
+        KeyError: the name is not in `METHODOLOGY`, so the link would be dead.
+    """
     if name not in METHODOLOGY:
         raise KeyError(name)
     return f"methodology/{name}.html" + (f"#{anchor}" if anchor else "")

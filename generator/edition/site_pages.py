@@ -1,8 +1,8 @@
 """The one list of a site's pages: which there are, and of which kind each is.
 
-`run_pages` and `root_pages` say what this program makes of an edition; publish makes exactly these, and verify misses
-what is not there. `site_pages` lists what lies in a finished tree, whoever made it: for the sitemap, the links, the
-search and the reader of numbers.
+`run_pages` and `root_pages` say what this program makes of an edition. Publish makes exactly these, and verify reports
+those that are missing. `site_pages` lists what lies in a finished tree, whoever made it: for the sitemap, the links,
+the search and the check of numbers.
 
 See contract: publication, "Pages".
 """
@@ -54,7 +54,11 @@ NOT_LISTED: frozenset[Kind] = frozenset(("not_found", "search", "other"))  # in 
 
 @dataclass(frozen=True)
 class SitePage:
-    """A page by its path below `dist/`. `names`: the parts of its address that are names: run, model, concept, row."""
+    """One page, by its path below `dist/`.
+
+    `names` are the parts of its address that stand for names: run, model, concept, row. `kind` is `other` for a page
+    that this program does not make.
+    """
 
     path: str
     kind: Kind
@@ -62,12 +66,12 @@ class SitePage:
 
     @property
     def run(self) -> str | None:
-        """The run whose page it is; None for a page of the root."""
+        """The id of the run whose page it is; None for a page of the root."""
         return self.names[0] if self.path.startswith("runs/") and self.kind != "runs" and self.names else None
 
     @property
     def name(self) -> str:
-        """The last name: of a model's page its slug, of an attribute's or concept's its id, of a row's its anchor."""
+        """The last name in the address: a model's slug, the id of an attribute or concept, the anchor of a row."""
         return "/".join(self.names[1:]) if self.kind in ("model", "list") else self.names[-1]
 
 
@@ -83,7 +87,7 @@ _BY_LENGTH = _table()
 
 
 def page_at(path: str) -> SitePage:
-    """Return the page of an address; one that this program gives to no page is of kind "other"."""
+    """Return what a path is; a path that this program gives to no page is of kind `other`."""
     parts = path.split("/")
     for kind, address in _BY_LENGTH.get(len(parts), ()):
         if all(a == b or a[0] == "{" for a, b in zip(address, parts, strict=True)):
@@ -93,7 +97,10 @@ def page_at(path: str) -> SitePage:
 
 
 def run_pages(edition: Edition) -> Iterator[SitePage]:
-    """Yield every page of a run but its row pages (`row_pages`), as this program makes them."""
+    """Yield every page that this program makes of a run, except its row pages (`row_pages`).
+
+    Concepts of withheld categories have none.
+    """
     run, bank = edition.run_id, edition.run.bank
     kept = [c.id for c in bank.concepts if c.category not in edition.standing.withheld]
     addresses = [
@@ -112,13 +119,23 @@ def run_pages(edition: Edition) -> Iterator[SitePage]:
 
 
 def row_pages(run: str, model: str, rows: Iterable[tuple[str, str]]) -> Iterator[SitePage]:
-    """Yield the pages of a model's rows in row mode; `rows` are (concept, anchor)."""
+    """Yield the pages of a model's rows in row mode.
+
+    Args:
+        run: id of the run.
+        model: slug of the model.
+        rows: (concept, anchor) of each row; see `paths.row_anchor`.
+    """
     for concept, anchor in rows:
         yield page_at(paths.set_page(run, model, concept).removesuffix("index.html") + f"{anchor}.html")
 
 
 def root_pages(removed: Iterable[str] = ()) -> Iterator[SitePage]:
-    """Yield every page that belongs to no run, and the tombstones of removed ones."""
+    """Yield every page that belongs to no run, and the tombstones of removed runs.
+
+    Args:
+        removed: ids of the runs that were removed.
+    """
     addresses = [
         "index.html",
         paths.RUNS_PAGE,
@@ -132,12 +149,12 @@ def root_pages(removed: Iterable[str] = ()) -> Iterator[SitePage]:
 
 
 def site_pages(root: Path) -> Iterator[SitePage]:
-    """Yield every page that lies in a tree, in the order of their paths."""
+    """Yield every page of a finished tree, in the order of their paths."""
     yield from map(page_at, sorted(name for name in file_names(root) if name.endswith(".html")))
 
 
 def typical_pages(pages: Iterable[SitePage]) -> Iterator[SitePage]:
-    """Yield every ordinary page, and of each run's pages that are made in bulk one of each template."""
+    """Yield every ordinary page, and of each run one page of each kind that is made in bulk."""
     seen = set[tuple[str | None, Kind]]()
     for page in pages:
         if page.kind not in BULK or (page.run, page.kind) not in seen:

@@ -1,7 +1,7 @@
-"""Untrusted text (prompts, responses, evidence) as HTML: escaped, and nothing in it hidden from the reader.
+"""Untrusted text (prompts, responses, evidence) as HTML: escaped, with nothing in it hidden from the reader.
 
-Bidi controls would reorder what a reader sees, and other invisible characters would hide in it: all are shown as their
-code point. Line feed and space stay, and so do the two variation selectors of ordinary emoji.
+Bidi controls would reorder what a reader sees, and other invisible characters would hide in it. So all of them are
+shown as their code point. Line feed and space stay, and so do the two variation selectors of ordinary emoji.
 
 See contract: publication, "Untrusted text".
 """
@@ -50,21 +50,26 @@ def _ranges(points: Sequence[int]) -> str:
     return "".join(f"\\U{a:08x}-\\U{b:08x}" for a, b in zip(starts, ends, strict=True))
 
 
+# Nearly every text is free of such characters, so one search by a class decides; ASCII needs a far smaller class.
 _CLASS = re.compile(f"[{_ranges(sorted(_HIDDEN))}]")
 _ASCII_CLASS = re.compile("[\\x00-\\x09\\x0b-\\x1f\\x7f]")
 
 
 def visible(text: str) -> Markup:
-    """Return untrusted text as HTML: escaped, every control, bidi or invisible character shown as its code point."""
+    """Return untrusted text as HTML: escaped, each control, bidi or invisible character shown as its code point."""
     escaped = str(escape(text))
     pattern = _ASCII_CLASS if text.isascii() else _CLASS
     return Markup(pattern.sub(lambda found: _HIDDEN[ord(found[0])], escaped))  # noqa: S704 - escaped above
 
 
 def marked(text: str, spans: Sequence[tuple[int, int]], *, css: str = "swap", replacement: str | None = None) -> Markup:
-    """Return untrusted text with spans (code points, in order, end exclusive) in `<mark>`.
+    """Return untrusted text as HTML, with some spans of it in `<mark>`.
 
-    `replacement` stands for each span's text, as the judges saw it.
+    Args:
+        text: the text.
+        spans: (start, end) in code points, in order, apart, end exclusive.
+        css: class of the marks.
+        replacement: text to show in place of each span, as the judges saw it.
     """
     parts, place = [], 0
     for start, end in spans:
