@@ -25,7 +25,7 @@ AnswerOutcome = Literal["answered", "cut", "cut_before_answer", "filtered", "unu
 
 
 class Message(NamedTuple):
-    """One chat message."""
+    """One chat message, in the roles that every endpoint knows."""
 
     role: Literal["system", "user"]
     content: str
@@ -33,11 +33,16 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One chat completion as an endpoint is asked for it.
+    """One chat completion, as an endpoint is asked for it.
 
-    `params` are the parameters to send (never api_model or base URL). `try_` counts how often this request was asked
-    before because its answer was unusable; an endpoint with a `seed` parameter shifts it by `repeat` and `try_`.
-    `schema` is the JSON schema that the answer must follow (judges), or None.
+    Attributes:
+        model: slug of the model or judge in the run.
+        api_model: the endpoint's own name for it.
+        messages: what is sent, in order.
+        params: parameters to send, without api_model and address.
+        repeat: repeat of the row. An endpoint with a `seed` parameter shifts it by `repeat` and `try_`.
+        try_: how often this request was asked before because its answer could not be used.
+        schema: JSON schema that the answer must follow (judges), or None.
     """
 
     model: str
@@ -51,12 +56,19 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an endpoint answered. `cost` in picodollars: reported by an endpoint, or None where only tokens are known.
+    """What an endpoint answered.
 
-    From the cache and the engine `cost` is always set, and covers every attempt that the call took.
-    `error` is None, or for outcome `unusable` a code of `generator.schema.verdict.VOTE_ERRORS`. `filter_word` is None,
-    or for outcome `filtered` the vendor's own word as `generator.schema.verdict.filter_word` cleans it.
-    `reasoning_tokens` were spent thinking, among `completion_tokens`; None where the endpoint does not say.
+    Attributes:
+        text: the answer without its thinking; a judge's text is kept raw.
+        outcome: what became of the call.
+        finish_reason: the endpoint's word, `length` for any word that means the length limit.
+        served_by: `model@provider` as the reply says.
+        prompt_tokens, completion_tokens: tokens that are billed; None where the endpoint does not say.
+        cost: picodollars. From an endpoint None where only tokens are known. From cache and engine it is always set,
+            and covers every attempt that the call took.
+        error: a code of `VOTE_ERRORS` for outcome `unusable`, otherwise None.
+        filter_word: the vendor's own word for outcome `filtered`, cleaned, otherwise None.
+        reasoning_tokens: those of `completion_tokens` that went into thinking; None where the endpoint does not say.
     """
 
     text: str
@@ -72,12 +84,18 @@ class Answer:
 
 
 class CallError(Exception):
-    """One attempt brought no answer.
+    """One attempt brought no answer (contract: stages, "Replies").
 
-    `code` is of `VOTE_ERRORS`; `billed` tells what it cost: `none`, `unknown` (booked at the reserved worst case) or a
-    number of picodollars; `retry_after` is the wait in seconds that the endpoint asked for; `status` is that of HTTP or
-    of an error inside a 200; `remedy` says what to do where the cause is known; `notice` is what the operator must be
-    told although the call goes on.
+    Args:
+        code: a code of `VOTE_ERRORS`.
+        reason: the cause in words, for the operator only. It may quote the endpoint.
+        retryable: whether the same request may be answered later.
+        billed: `none`, `unknown` (booked at the reserved worst case), or the cost in picodollars.
+        retry_after: seconds that the endpoint asked to wait.
+        unreachable: nobody answered at all, which closes the endpoint and not only the model.
+        status: HTTP status, or that of an error inside a 200.
+        remedy: what to do, where the cause is known.
+        notice: what the operator must be told although the call goes on.
     """
 
     def __init__(
@@ -106,36 +124,41 @@ class CallError(Exception):
 
 
 class EndpointError(Exception):
-    """The endpoint will not serve this model until the operator acts (401, 402): the model is closed."""
+    """The endpoint will not serve this model until the operator acts (401, 402). It closes the model."""
 
 
 @runtime_checkable
 class Endpoint(Protocol):
-    """A backend over the network: one attempt a call, many in flight up to `concurrency`."""
+    """A backend over the network: one attempt a call, up to `concurrency` of them in flight."""
 
     concurrency: int
 
     async def complete(self, request: Request) -> Answer:
-        """Make one attempt; raises CallError or EndpointError."""
+        """Make exactly one attempt; asking again is the engine's business.
+
+        Raises:
+            CallError: the attempt brought no answer.
+            EndpointError: no call of this model will, until the operator acts.
+        """
         ...
 
     async def close(self) -> None:
-        """Give connections back."""
+        """Give connections back. A later call may open new ones."""
         ...
 
 
 @runtime_checkable
 class BatchEndpoint(Protocol):
-    """A backend inside this process (simulated): whole batches at once; a lost call of it cost nothing.
-
-    `complete_batch` returns one answer a request, in order, and must depend on nothing but the request (and the
-    backend's seed): same request, same answer, in any batch.
-    """
+    """A backend inside this process (simulated models): whole batches at once, and a lost call costs nothing."""
 
     batch_size: int
 
     def complete_batch(self, requests: Sequence[Request]) -> list[Answer]:
-        """Answer all requests."""
+        """Answer all requests, one answer each, in order.
+
+        An answer depends on nothing but its request and the backend's seed: the same request has the same answer in any
+        batch.
+        """
         ...
 
 
@@ -145,10 +168,15 @@ Check = Callable[[Answer], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request with its cache key, the account that pays, and the check of its answer.
+    """A request with its cache key, the account that pays for it, and the check of its answer.
 
-    `role` decides the books: subjects' and judges' spend are told apart, and caps are per model or per judge. `rubric`
-    is what a judge is to judge by, None for a subject.
+    Attributes:
+        key: cache key, 64 hex digits (contract: stages, "Cache keys").
+        role: whose books it goes into; caps are per model or per judge.
+        endpoint: name of the endpoint in run.toml.
+        request: what is asked.
+        check: says why an answer cannot be used; None accepts any.
+        rubric: id of the rubric that a judge goes by; None for a subject.
     """
 
     key: str

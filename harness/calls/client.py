@@ -1,6 +1,8 @@
-"""An OpenAI-compatible endpoint over HTTP: one attempt a call (contract: stages, "Endpoints").
+"""An OpenAI-compatible endpoint over HTTP, one attempt a call.
 
-What a reply means stands in `harness.calls.replies`; waiting and asking again in `harness.engine.network`.
+What a reply means stands in `harness.calls.replies`, waiting and asking again in `harness.engine.network`.
+
+See contract: stages, "Endpoints".
 """
 
 from __future__ import annotations
@@ -45,7 +47,12 @@ class HttpEndpoint:
         self._idle: list[httpx2.AsyncClient] = []
 
     async def complete(self, request: Request) -> Answer:
-        """Make one attempt; raises CallError or EndpointError, in whose words there is no key."""
+        """Make one attempt. No error that leaves here has a key in its words.
+
+        Raises:
+            CallError: the attempt brought no answer.
+            EndpointError: the key or the account was refused.
+        """
         form = self._forms.of(request)
         try:
             return await self._attempt(request, form)
@@ -60,13 +67,14 @@ class HttpEndpoint:
             raise EndpointError(self._secrets.mask(str(error))) from None
 
     def form_of(self, request: Request) -> Form:
-        """Return the form in which a judge's JSON is asked for now."""
+        """Return the form in which a judge's JSON is asked for at present; an endpoint that refuses one changes it."""
         return self._forms.of(request)
 
     async def _attempt(self, request: Request, form: Form) -> Answer:
         callee = self._callees[request.model]
         asked = addressee(self._name, request, callee, self._limits, self._secrets)
         try:
+            # httpx bounds each read and not the whole reply, which could come byte by byte for hours.
             async with asyncio.timeout(self._limits.connect_timeout + self._limits.read_timeout):
                 response, body = await self._post(wire(request, callee, self._limits, form))
         except (httpx2.RequestError, TimeoutError, PackingError) as error:
@@ -99,13 +107,22 @@ class HttpEndpoint:
             self._idle.append(client)
 
     async def close(self) -> None:
-        """Close the connections; a later call opens new ones."""
+        """Close the idle connections; a later call opens new ones."""
         while self._idle:
             await self._idle.pop().aclose()
 
 
 def request_headers(name: str, limits: EndpointPlan, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers of every call to an endpoint; raises InputError when its key is missing or cannot be sent."""
+    """Return the headers that every call to an endpoint carries, its key among them.
+
+    Args:
+        name: the endpoint's name in run.toml, for messages.
+        limits: its settings.
+        environment: environment variables, where the keys are.
+
+    Raises:
+        InputError: a key is missing, or holds a character that no header can carry.
+    """
     return {
         **limits.headers,
         **headers_from(name, limits, environment),
@@ -118,23 +135,37 @@ def _authorization(name: str, limits: EndpointPlan, environment: Mapping[str, st
 
 
 def keys_of(endpoints: Iterable[EndpointPlan], environment: Mapping[str, str]) -> Secrets:
-    """Return the keys of some endpoints, to be taken out of whatever a reply says."""
+    """Return the keys of some endpoints, to be taken out of whatever a reply says (contract: stages, "Keys")."""
     names = [name for limits in endpoints for name in (limits.key_env, *limits.header_env.values())]
     return Secrets(environment.get(name, "").strip() for name in names if name is not None)
 
 
 def addressee(name: str, request: Request, callee: Callee, limits: EndpointPlan, secrets: Secrets) -> Addressee:
-    """Return whom the reply to a request must come from, and how it is read."""
+    """Return whom the reply to a request must come from, and what reading it takes.
+
+    Args:
+        name: the endpoint's name in run.toml.
+        request: what is asked; a request with a schema is a judge's.
+        callee: the model or judge as the plan has it.
+        limits: the endpoint's settings.
+        secrets: keys to take out of the reply.
+    """
     return Addressee(
         name, request.api_model, callee.served_as, limits.key_env, secrets, callee.prices, request.schema is not None
     )
 
 
 def wire(request: Request, callee: Callee, limits: EndpointPlan, form: Form | None = None) -> dict[str, Any]:
-    """Return the JSON body of a request: only what this endpoint knows is in it.
+    """Return the JSON body of a request, with nothing in it that this endpoint does not know.
 
-    A `seed` parameter is shifted by the repeat, so that repeats differ, and by the number of earlier tries. `form` is
-    how a judge's JSON is asked for, as run.toml says unless given.
+    A `seed` is shifted by the repeat, so that repeats differ, and by the number of earlier tries (contract: stages,
+    "Endpoints").
+
+    Args:
+        request: what is asked.
+        callee: the model or judge as the plan has it.
+        limits: the endpoint's settings.
+        form: how a judge's JSON is asked for; as run.toml says unless given.
     """
     params = dict(request.params)
     if limits.max_tokens_name != "max_tokens":

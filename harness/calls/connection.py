@@ -1,7 +1,9 @@
-"""How an endpoint is reached, and what a connection that fails says (contract: stages, "Endpoints").
+"""How an endpoint is reached, and what a connection that fails says.
 
 Proxies are those of the environment (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY), never for this machine itself.
 Certificates are those of the system, of SSL_CERT_FILE or SSL_CERT_DIR, and of the endpoint's `ca_file`.
+
+See contract: stages, "Endpoints".
 """
 
 from __future__ import annotations
@@ -25,7 +27,12 @@ _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 def open_client(limits: EndpointPlan, headers: Mapping[str, str]) -> httpx2.AsyncClient:
-    """Return a client of one connection with an endpoint's bounds, certificates, proxy and query."""
+    """Return a client of a single connection, with an endpoint's bounds, certificates, proxy and query.
+
+    Args:
+        limits: the endpoint's settings.
+        headers: what each call carries (`request_headers`).
+    """
     return httpx2.AsyncClient(
         headers={"Accept-Encoding": ACCEPTED, **headers},
         params=limits.query or None,
@@ -38,7 +45,12 @@ def open_client(limits: EndpointPlan, headers: Mapping[str, str]) -> httpx2.Asyn
 
 
 def certificates(ca_file: str | None) -> ssl.SSLContext:
-    """Return the certificates that are trusted; raises OSError or SSLError where they cannot be read."""
+    """Return the certificates that are trusted: the system's or the environment's, and those in `ca_file`.
+
+    Raises:
+        OSError: a file cannot be read.
+        ssl.SSLError: it holds no PEM certificates.
+    """
     return _context(ca_file, os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
 
 
@@ -52,7 +64,7 @@ def _context(ca_file: str | None, *_of_environment: str | None) -> ssl.SSLContex
 
 
 def proxy_for(url: str) -> str | None:
-    """Return the proxy that the environment names for an address, None for none."""
+    """Return the proxy that the environment names for an address; None to connect directly."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     if host in _LOOPBACK or proxy_bypass(f"{host}:{parts.port}" if parts.port else host):
@@ -63,7 +75,11 @@ def proxy_for(url: str) -> str | None:
 
 
 def check_connection(name: str, limits: EndpointPlan) -> None:
-    """Raise InputError where an endpoint's proxy or CA file cannot be used, before anything is asked."""
+    """Check an endpoint's proxy and CA file before anything is asked, and paid.
+
+    Raises:
+        InputError: the proxy is of a kind that is not spoken (SOCKS), or certificates cannot be read.
+    """
     proxy = proxy_for(limits.base_url)
     if proxy is not None and urlsplit(proxy).scheme.lower() not in ("http", "https"):
         kind = urlsplit(proxy).scheme
@@ -79,13 +95,22 @@ def check_connection(name: str, limits: EndpointPlan) -> None:
 
 
 def shown_proxy(proxy: str) -> str:
-    """Return a proxy's address without user and password."""
+    """Return a proxy's address without user and password, fit for messages."""
     parts = urlsplit(proxy)
     return f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "")
 
 
 def connection_fault(error: httpx2.RequestError | TimeoutError | PackingError, url: str) -> CallError:
-    """Return what a failed connection comes to: what it was, what to do, and whether it may have cost something."""
+    """Return what a failed connection comes to: the cause, what to do about it, and whether it may have cost something.
+
+    Args:
+        error: what the client raised.
+        url: the address that was called.
+
+    Returns:
+        An error of code `transport`. Before the request was sent nothing can be billed; after that the cost is unknown.
+    """
+    # The client wraps what TLS says; the cause lies at the bottom of the chain.
     tls = next((e for e in _causes(error) if isinstance(e, ssl.SSLError)), None)
     proxy = proxy_for(url)
     if isinstance(error, httpx2.ProxyError):
@@ -128,17 +153,30 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def words(error: BaseException) -> str:
-    """Return an error's words on one line, or its name where it has none."""
+    """Return an error's words on one line, or the name of its class where it has none."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
 def headers_from(name: str, limits: EndpointPlan, environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return the headers whose values come from the environment; raises InputError where one is missing."""
+    """Return the headers whose values are environment variables (`header_env`).
+
+    Raises:
+        InputError: a variable is missing or cannot be sent.
+    """
     return {header: secret(name, variable, environment) for header, variable in limits.header_env.items()}
 
 
 def secret(name: str, variable: str, environment: Mapping[str, str]) -> str:
-    """Return the value of an environment variable that a header can carry; raises InputError otherwise."""
+    """Return the value of an environment variable, fit for a header.
+
+    Args:
+        name: the endpoint's name in run.toml, for messages.
+        variable: name of the environment variable.
+        environment: environment variables.
+
+    Raises:
+        InputError: it is not set, empty, or holds a character that no header can carry.
+    """
     value = environment.get(variable, "").strip()
     if not value:
         raise InputError(f"endpoint {name}: the environment variable {variable} is not set; export the key there")

@@ -1,7 +1,9 @@
-"""What an error body says: its codes, its messages, and the one that gives the reason.
+"""What an error body says: its codes, its messages, and the one message that gives the reason.
 
-Vendors nest errors in each other, routers put another vendor's whole reply into a string. So bodies are walked, not
-read at fixed places; within bounds, for a body may be hostile (contract: stages, "Replies").
+Vendors nest errors in each other, and routers put another vendor's whole reply into a string. So bodies are walked
+instead of read at fixed places. The walk is bounded, because a body may be hostile.
+
+See contract: stages, "Replies".
 """
 
 from __future__ import annotations
@@ -23,9 +25,10 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def load_json(text: str | bytes) -> Any:
-    """Parse JSON from a stranger; raises ValueError for whatever is none, however deep or long.
+    """Parse JSON from a stranger. A number of more than 40 digits comes back as infinity, which no field accepts.
 
-    NaN and Infinity are none. A number of thousands of digits comes back as infinity, which no field accepts.
+    Raises:
+        ValueError: it is not JSON, holds NaN or Infinity, or is nested too deep.
     """
     try:
         return json.loads(text, parse_int=_integer, parse_constant=_refuse_constant)
@@ -42,17 +45,20 @@ def _refuse_constant(name: str) -> float:
 
 
 def whole(text: str) -> str:
-    """Return a text in which half a surrogate pair, which no UTF-8 can hold, is the replacement character."""
+    """Return a text in which half a surrogate pair, which UTF-8 cannot hold, is the replacement character U+FFFD."""
     return text if text.isascii() else SURROGATE.sub("\ufffd", text)
 
 
 def one_line(text: str, longest: int) -> str:
-    """Return the start of a stranger's words on one line, without control characters."""
+    """Return the start of a stranger's words on one line, without control characters, at most `longest` characters."""
     return " ".join("".join(c if c.isprintable() else " " for c in text[: 12 * longest]).split())[:longest]
 
 
 def objects(body: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects in a body, outer ones first; JSON inside of a string counts, too."""
+    """Yield the objects in a body, outer ones first, at most 400 nodes deep or wide.
+
+    JSON inside a string counts too.
+    """
     waiting = deque([body])
     for _ in range(_MOST_NODES):
         if not waiting:
@@ -78,7 +84,7 @@ def _packed(text: str) -> Any:
 
 
 def codes(body: Any) -> Iterator[str]:
-    """Yield every code, type and reason in a body, outer ones first."""
+    """Yield every code, type and reason in a body, outer ones first, numbers as text."""
     for entry in objects(body):
         for name in _CODES:
             value = entry.get(name)
@@ -89,7 +95,7 @@ def codes(body: Any) -> Iterator[str]:
 
 
 def messages(body: Any) -> Iterator[str]:
-    """Yield every message in a body, outer ones first."""
+    """Yield every text in a body that stands where vendors put messages, outer ones first."""
     for entry in objects(body):
         for name in _MESSAGES:
             value = entry.get(name)
@@ -98,7 +104,10 @@ def messages(body: Any) -> Iterator[str]:
 
 
 def innermost(body: Any) -> str | None:
-    """Return the message that lies deepest: `Provider returned error` says nothing, what it wraps does."""
+    """Return the message that lies deepest, or None.
+
+    A router's `Provider returned error` says nothing; the error that it wraps does.
+    """
     best, node = None, body
     for _ in range(12):
         if isinstance(node, str):

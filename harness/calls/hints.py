@@ -1,9 +1,11 @@
-"""How long an endpoint asks to be left in peace, in headers and bodies (contract: stages, "Attempts and waiting").
+"""How long an endpoint asks to be left in peace, as read from headers and bodies.
 
-Asked in so many words, in this order: `retry-after-ms`; `Retry-After` in seconds or as a date; `RetryInfo.retryDelay`
-in the body. Only where none of them is there, and only for status 429, the reset of the limit that is used up:
-`x-ratelimit-reset-*`, `ratelimit-reset`, `anthropic-ratelimit-*-reset`, as seconds, milliseconds or seconds since 1970,
-a duration (`1m30s`, `6ms`) or a date.
+A plain request comes first, in this order: `retry-after-ms`; `Retry-After` in seconds or as a date;
+`RetryInfo.retryDelay` in the body. Only without any of them, and only for status 429, the reset of the limit that is
+used up counts: `x-ratelimit-reset-*`, `ratelimit-reset`, `anthropic-ratelimit-*-reset`. It comes as seconds,
+milliseconds or seconds since 1970, as a duration (`1m30s`, `6ms`), or as a date.
+
+See contract: stages, "Attempts and waiting".
 """
 
 from __future__ import annotations
@@ -31,10 +33,14 @@ _Found = tuple[float]  # a wait; a tuple, so that a wait of 0 is told from none
 
 
 def asked_wait(status: int, headers: Mapping[str, str], body: bytes, now: float) -> float | None:
-    """Return the seconds that a reply asks to wait, from 0; None where it asks for nothing.
+    """Return how many seconds a reply asks to wait, 0 or more; None where it asks for nothing.
 
-    `now` is in seconds since 1970. A date is held against the reply's own Date where it has one, so that a wrong clock
-    here does no harm.
+    Args:
+        status: HTTP status of the reply.
+        headers: its headers, names in lower case.
+        body: its body.
+        now: seconds since 1970. A date is compared with the reply's own Date where it has one, so that a wrong clock
+            here does no harm.
     """
     sent = _moment(headers.get("date", ""))
     clock = now if sent is None else sent
@@ -63,7 +69,7 @@ def _number(digits: str) -> float:
 
 
 def duration(value: str) -> float | None:
-    """Return the seconds of `1m30s`, `6ms` or `38.5s`, None for anything else."""
+    """Return the seconds of a duration such as `1m30s`, `6ms` or `38.5s`; None for anything else."""
     text = value.strip().lower()
     if not _DURATION.fullmatch(text):
         return None
@@ -153,6 +159,8 @@ def _reset_wait(value: str, clock: float) -> float | None:
     text = value.strip()
     if _NUMBER.fullmatch(text):
         number = float(text)
+        # Vendors give the same header as a wait, as a moment in seconds, or as one in milliseconds; size tells them
+        # apart.
         if number > _MILLISECONDS:
             return number / 1000 - clock
         return number - clock if number > _SINCE_1970 else number

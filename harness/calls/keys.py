@@ -1,7 +1,9 @@
-"""Cache keys (contract: stages, "Cache keys"): what decides an answer, hashed.
+"""Cache keys: whatever decides an answer, hashed.
 
 A key is the SHA-256 of the canonical JSON of its parts. All parts but the last few are the same for a whole model or
-judge, so they are put into canonical form once; what is left are hashes, integers and strings.
+judge, so those are put into canonical form once. What is left are hashes, integers and strings.
+
+See contract: stages, "Cache keys".
 """
 
 from __future__ import annotations
@@ -24,10 +26,12 @@ def _string(text: str) -> str:
 
 
 class ResponseKeys:
-    """Keys of a subject's answers: `{model, prompt_sha256, params, repeat}`.
+    """Keys of one subject's answers: the hash of `{model, params, prompt_sha256, repeat}`.
 
-    Answers that were asked anew have a `fresh` token besides. `params` are the full effective parameters
-    (`RunPlan.effective_params`).
+    Args:
+        model: slug of the model.
+        params: its full effective parameters (`RunPlan.effective_params`).
+        fresh: the token of answers that are asked anew, which becomes one more member; None for others.
     """
 
     def __init__(self, model: str, params: Mapping[str, Any], fresh: str | None = None) -> None:
@@ -35,15 +39,20 @@ class ResponseKeys:
         self._start = f'{{{token}"model":{_string(model)},"params":{_json(dict(params))},"prompt_sha256":"'
 
     def key(self, prompt_sha256: str, repeat: int) -> str:
-        """Return the key of one answer, 64 hex digits."""
+        """Return the key of one answer, 64 hex digits.
+
+        Args:
+            prompt_sha256: hash of the prompt's UTF-8.
+            repeat: repeat of the row, so that each repeat is asked on its own.
+        """
         return sha256_hex(f'{self._start}{prompt_sha256}","repeat":{repeat}}}')
 
 
 class JudgeKeys:
-    """Keys of a judge's answers under one rubric: `{judge, params, repeat, request_sha256, rubric_sha256}`.
+    """Keys of a judge's answers under one rubric: the hash of `{judge, params, repeat, request_sha256, rubric_sha256}`.
 
-    The request is `{messages: [[role, content], ...], schema}`: everything that the judge is shown. Two rows with the
-    same repeat whose masked texts are equal share a key, and so one call.
+    The request is `{messages: [[role, content], ...], schema}`, which is everything that the judge is shown. Rows of
+    the same repeat whose masked texts are equal share a key, and with it one call.
     """
 
     def __init__(
@@ -54,7 +63,12 @@ class JudgeKeys:
         self._schema = _json(dict(schema) if schema is not None else None)
 
     def key(self, messages: Sequence[Message], repeat: int) -> str:
-        """Return the key of one judgment, 64 hex digits."""
+        """Return the key of one judgment, 64 hex digits.
+
+        Args:
+            messages: what the judge is shown.
+            repeat: repeat of the row.
+        """
         shown = ",".join(f"[{_string(m.role)},{_string(m.content)}]" for m in messages)
         request = sha256_hex(f'{{"messages":[{shown}],"schema":{self._schema}}}')
         return sha256_hex(f'{self._start}{repeat},"request_sha256":"{request}{self._end}')

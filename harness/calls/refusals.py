@@ -1,6 +1,8 @@
 """How vendors say that their own filter or policy stopped a prompt or an answer: one table, and how it is applied.
 
-The same table stands in the contract, and a test holds the two together (contract: stages, "Refusals by a vendor").
+The same table stands in the contract, and a test compares the two.
+
+See contract: stages, "Refusals by a vendor".
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ class FilterWord:
 
     @cached_property
     def tokens(self) -> tuple[str, ...]:
-        """The word in pieces, as finish reasons and codes are compared."""
+        """The word in lower-case pieces, the way finish reasons and codes are compared."""
         return _tokens(self.word)
 
 
@@ -89,7 +91,11 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 def finish_word(*reasons: Any) -> str | None:
-    """Return the first finish reason that is a vendor's word for its filter, cleaned, or None."""
+    """Return the vendor's word among some finish reasons, or None where no filter is named.
+
+    Args:
+        reasons: finish or stop reasons of a reply, of any type, most telling first.
+    """
     for reason in reasons:
         if isinstance(reason, str) and _holds("finish", reason):
             return filter_word(reason)
@@ -97,9 +103,12 @@ def finish_word(*reasons: Any) -> str | None:
 
 
 def error_word(body: Any) -> str | None:
-    """Return the vendor's word in a parsed error body (or a part of one) that says its filter acted, or None.
+    """Return the vendor's word in an error that says its filter acted, or None.
 
-    A code goes before a flag and a flag before the words of a message; of codes the first that is found wins.
+    A code goes before a flag, and a flag before the words of a message. Of codes the first that is found wins.
+
+    Args:
+        body: a parsed error body or part of one, of any shape.
     """
     for code in codes(body):
         if _holds("code", code):
@@ -108,7 +117,7 @@ def error_word(body: Any) -> str | None:
 
 
 def flag_word(body: Any) -> str | None:
-    """Return what a flag of the table says where one is set: the reasons that it gives, or else its name."""
+    """Return what a filter's own field says where one is set: its reasons, or else its name; None without one."""
     for entry in objects(body):
         for row in FILTER_WORDS:
             if "flag" in row.places and (value := _at(entry, row.word)):
@@ -143,6 +152,7 @@ def _message_word(texts: Iterable[str]) -> str | None:
 def _holds(place: Place, text: str) -> bool:
     """Tell whether a reason or code holds a word of the table, in any case and with any beginning or ending."""
     parts = _tokens(text)
+    # Here the filter itself failed, which says nothing about the prompt.
     if parts in _NO_REFUSAL:
         return False
     run_together = "".join(parts)

@@ -50,10 +50,16 @@ Bill = int | Literal["none", "unknown"]
 
 @dataclass(frozen=True)
 class Addressee:
-    """Whom a reply must come from: the endpoint, its name for the model, and other names that are right too.
+    """Whom a reply must come from, and what reading it takes.
 
-    `secrets` are taken out of whatever the reply says. `prices` bill a reply that has usage and no answer. `verdict`:
-    a judge was asked, whose text is kept raw, for its packaging is read where the vote is made.
+    Attributes:
+        endpoint: name of the endpoint in run.toml.
+        api_model: the endpoint's name for the model that was asked.
+        served_as: other names that are right too.
+        key_env: environment variable of the key, for messages.
+        secrets: keys that are taken out of whatever the reply says.
+        prices: what bills a reply that has usage and no answer.
+        verdict: a judge was asked. Its text is kept raw, because its packaging is read where the vote is made.
     """
 
     endpoint: str
@@ -65,14 +71,25 @@ class Addressee:
     verdict: bool = False
 
     def told(self, text: str, longest: int) -> str:
-        """Return the start of a stranger's words on one line; keys go first, or a cut would leave half of one."""
+        """Return the start of a stranger's words on one line, without keys.
+
+        Keys are masked before the cut, which would otherwise leave half of one.
+        """
         return one_line(self.secrets.mask(whole(text)), longest)
 
 
 def answer_of(status: int, body: bytes, asked: Addressee, wait: float | None = None) -> Answer:
-    """Return the answer in a reply of any status; raises CallError or EndpointError where there is none.
+    """Return the answer in a reply of any status. Results of a batch endpoint are read here too.
 
-    `wait` is the seconds that the endpoint asked for. A batch endpoint's results are read by this function, too.
+    Args:
+        status: HTTP status.
+        body: the reply's bytes, unpacked.
+        asked: whom it must come from.
+        wait: seconds that the endpoint asked to wait.
+
+    Raises:
+        CallError: the reply holds no answer.
+        EndpointError: key or account were refused (401, 402).
     """
     if status == 200:
         return read_reply(body, asked)
@@ -83,17 +100,30 @@ def answer_of(status: int, body: bytes, asked: Addressee, wait: float | None = N
 
 
 def status_error(status: int, body: bytes, asked: Addressee, retry_after: float | None) -> CallError | EndpointError:
-    """Return what a status other than 200 comes to; the provider's text goes only into the message for the operator."""
+    """Return what a status other than 200 comes to. The provider's text goes only into the message for the operator.
+
+    Args:
+        status: HTTP status.
+        body: the reply's bytes.
+        asked: whom the reply comes from.
+        retry_after: seconds that the endpoint asked to wait.
+    """
     return _coded_error(status, f"HTTP status {status}{_reason(body, asked)}", asked, retry_after)
 
 
 def read_reply(body: bytes, asked: Addressee) -> Answer:
-    """Return the answer in the body of a 200; raises CallError or EndpointError for anything else."""
+    """Return the answer in the body of a 200 (contract: stages, "Replies").
+
+    Raises:
+        CallError: there is none.
+        EndpointError: an error inside the 200 says that key or account were refused.
+    """
     data = _parsed(body, asked)
     if data.get("error"):
         return _refused_or_raise(data["error"], data, None, asked)
     choice = _choice(data, asked)
     if choice is None:
+        # No choice and a word of the filter: the prompt itself was refused.
         return _filtered("", error_word(_beside_choices(data)) or "", data, None, asked)
     finish = choice.get("finish_reason")
     said = _masked(said_in(choice.get("message")), asked)
@@ -101,6 +131,7 @@ def read_reply(body: bytes, asked: Addressee) -> Answer:
     broken = isinstance(finish, str) and _BROKEN.search(finish.strip())
     if word is None and (choice.get("error") or broken):
         return _refused_or_raise(choice.get("error") or {}, data, choice, asked)
+    # The filter's word is looked for before the model's name is checked: a refusal may come from the router itself.
     usage = usage_of(data, answered=bool(said.text.strip() or said.calls or said.thought))
     _check_model(data.get("model"), asked, usage)
     word = word or (_REFUSAL if said.refusal.strip() else None)

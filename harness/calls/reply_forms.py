@@ -36,22 +36,28 @@ _KEYWORDS = frozenset(
 
 
 class ReplyForms:
-    """Which form each model is asked for under each schema; begins as run.toml says, and only ever steps down."""
+    """The form that each model is asked for under each schema. It starts as run.toml says and only ever steps down."""
 
     def __init__(self, first: Form) -> None:
         self._first: Form = first
         self._now: dict[tuple[str, str], Form] = {}
 
     def of(self, request: Request) -> Form:
-        """Return the form to ask for now."""
+        """Return the form to ask for at present; `none` for a request without a schema."""
         if request.schema is None:
             return "none"
         return self._now.get(_place(request), self._first) if self._now else self._first
 
     def refused(self, request: Request, form: Form, error: CallError) -> CallError | None:
-        """Return the error as one to be asked again in the next form, None where the form was not what was refused.
+        """Return an error as one to ask again in the next form; None where it was not the form that was refused.
 
-        The first call that is refused steps down and says so in `notice`; those in flight with it just follow.
+        The first call that is refused steps down and tells the operator in `notice`. Those in flight with it only
+        follow.
+
+        Args:
+            request: the request that failed.
+            form: the form in which it was asked.
+            error: how it failed.
         """
         if error.status not in _STATUSES or form not in _NEXT or not _ABOUT_FORM.search(error.reason):
             return None
@@ -66,7 +72,7 @@ class ReplyForms:
 
 
 def response_format(form: Form, schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the `response_format` to send, None for the prompt alone."""
+    """Return the `response_format` to send; None where the prompt alone asks for JSON."""
     if form == "none":
         return None
     if form == "json_object":
@@ -75,7 +81,10 @@ def response_format(form: Form, schema: Mapping[str, Any]) -> dict[str, Any] | N
 
 
 def sendable(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a JSON schema without the keywords that a vendor refuses."""
+    """Return a JSON schema without the keywords that some vendor's strict mode refuses.
+
+    Nothing is lost: the full schema is checked when the answer is read.
+    """
     kept = {key: value for key, value in schema.items() if key in _KEYWORDS}
     if isinstance(properties := kept.get("properties"), Mapping):
         kept["properties"] = {name: sendable(inner) for name, inner in properties.items()}
@@ -87,7 +96,7 @@ def sendable(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def role_hint(request: Request, error: CallError) -> str:
-    """Return what to do where an endpoint refuses the system role, else nothing."""
+    """Return what to do where an endpoint seems to refuse the system role, to be added to its error; else nothing."""
     asked = any(message.role == "system" for message in request.messages)
     refused = asked and error.status in _STATUSES and _ABOUT_ROLE.search(error.reason)
     return '; an endpoint without system messages needs system_role = "merge" in run.toml' if refused else ""

@@ -1,4 +1,4 @@
-"""What the message of a reply says: its text, its refusal, a verdict in a tool call, and whether it thought elsewhere.
+"""What the message of a reply says: text, refusal, a verdict in a tool call, and whether the model thought elsewhere.
 
 See contract: stages, "Thinking".
 """
@@ -15,9 +15,13 @@ _MOST_CALLS = 3  # two are already one too many
 
 
 class Said(NamedTuple):
-    """`text` of content alone; `refusal` where the vendor has a field for it; `thought` whether it thought elsewhere.
+    """What a reply's message holds.
 
-    `calls` are the tool calls as `(name, arguments)`, both as they came.
+    Attributes:
+        text: the text of its content alone.
+        refusal: the text in the vendor's own refusal field, empty without one.
+        thought: whether thinking stands in another field or part.
+        calls: tool calls as (name, arguments), both as they came.
     """
 
     text: str
@@ -27,7 +31,7 @@ class Said(NamedTuple):
 
 
 def said_in(message: Any) -> Said:
-    """Read a message of any shape; whatever is not what it should be counts as absent."""
+    """Read a message of any shape. Whatever is not of the right type counts as absent."""
     fields = message if isinstance(message, Mapping) else {}
     content = fields.get("content")
     parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
@@ -54,6 +58,7 @@ def _is_thought(part: Mapping[str, Any]) -> bool:
 
 def _calls(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     listed = fields.get("tool_calls")
+    # A verdict is one call, so more than two need not be told apart.
     found = listed[:_MOST_CALLS] if isinstance(listed, list) else []
     functions = [call.get("function") for call in found if isinstance(call, Mapping)]
     for function in (*functions, fields.get("function_call")):
@@ -64,6 +69,9 @@ def _calls(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def with_calls(text: str, calls: tuple[tuple[str, str], ...]) -> str:
-    """Return a judge's text and its tool calls as one JSON text, which `harness.judging.verdict_text` takes apart."""
+    """Return a judge's text and tool calls as one JSON text, which `harness.judging.verdict_text` takes apart.
+
+    The cache has one field for text, so this keeps the reply whole in it.
+    """
     listed = [{"name": name, "arguments": arguments} for name, arguments in calls]
     return json.dumps({"content": text, "tool_calls": listed} if text.strip() else {"tool_calls": listed})

@@ -1,4 +1,7 @@
-"""An answer from the cache, read by the rules of today: what was paid for is never asked again for a rule's sake."""
+"""An answer from the cache, read by today's rules: nothing that was paid for is asked again because a rule changed.
+
+See contract: stages, "Replies".
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,14 @@ from harness.calls.thinking import without_thinking
 
 
 def reread(answer: Answer, *, raw: bool = False) -> Answer:
-    """Return an answer with the outcome, and without the thinking, that it would have if it came now.
+    """Return a cached answer with the outcome, and without the thinking, that it would have if it came now.
 
-    `raw` leaves a judge's text as it is: its packaging is taken off where the vote is read. An answer that came under
-    these rules comes back as it is.
+    Args:
+        answer: as the cache holds it.
+        raw: leave the text as it is. A judge's packaging is taken off where its vote is read.
+
+    Returns:
+        The same object where today's rules change nothing.
     """
     if answer.outcome in ("filtered", "cut_before_answer"):
         return answer

@@ -1,7 +1,9 @@
 """Keys in a stranger's words: whatever an endpoint says is searched for the keys in use, and they are taken out.
 
-An endpoint knows its key and may send it back: as it is, inside JSON or a URL, in HTML, or in base64, where an
-`Authorization` header is echoed (contract: stages, "Keys").
+An endpoint knows its key and may send it back: as it is, inside JSON or a URL, in HTML, or in base64 where it echoes an
+`Authorization` header.
+
+See contract: stages, "Keys".
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ _ESCAPES = re.compile(r"\\[ux/]|%[0-9A-Fa-f]{2}|&(?:#|amp;|lt;|gt;|quot;|apos;)"
 
 
 class Secrets:
-    """The keys in use. `mask` takes them out of a text, in whatever form they are written."""
+    """The keys in use. Keys shorter than `SHORTEST` are placeholders and are not looked for."""
 
     def __init__(self, keys: Iterable[str] = ()) -> None:
         self._keys = tuple(sorted({key for key in keys if len(key) >= SHORTEST}, key=lambda key: (-len(key), key)))
@@ -29,7 +31,10 @@ class Secrets:
         return Secrets((*self._keys, *other._keys))
 
     def mask(self, text: str) -> str:
-        """Return the text without any key; the very same text where there is none."""
+        """Return a text with each key replaced by `[key removed]`, in whatever form it is written.
+
+        Where there is none, the very same object comes back.
+        """
         if not self._keys or not text:
             return text
         for form in self._forms:
@@ -56,6 +61,7 @@ def _quoted(text: str) -> str:
 def _in_base64(key: str) -> list[str]:
     """Return what a key looks like inside base64: the characters that no neighbor of the key can change."""
     found = []
+    # Base64 packs three bytes into four characters, so a key looks different at each of three offsets.
     for before in range(3):
         whole = base64.b64encode(_PADS[before] + key.encode()).decode().rstrip("=")
         bits = 8 * (before + len(key.encode()))

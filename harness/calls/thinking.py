@@ -76,7 +76,10 @@ _MOST_BLOCKS = 50  # a text that goes on thinking after so many blocks holds no 
 class Thought(NamedTuple):
     """A text without the thinking in front of it.
 
-    `found`: there was some. `open`: it never ended, so there is no answer and `answer` is empty.
+    Attributes:
+        answer: what follows the thinking.
+        found: there was some.
+        open: it never ended. There is no answer then, and `answer` is empty.
     """
 
     answer: str
@@ -85,7 +88,10 @@ class Thought(NamedTuple):
 
 
 def without_thinking(text: str) -> Thought:
-    """Take every block of thinking off the start of a text; what follows stays, but for white space before it."""
+    """Take every block of thinking off the start of a text.
+
+    What follows stays as it is, but for white space right after the thinking. A text without any comes back unchanged.
+    """
     answer, found = text, False
     for _ in range(_MOST_BLOCKS):
         begun, rest = _after_block(answer)
@@ -98,7 +104,7 @@ def without_thinking(text: str) -> Thought:
 
 
 def begins_thinking(text: str) -> bool:
-    """Tell whether a text is no more than the beginning of an opening tag: cut before it could think."""
+    """Tell whether a text is no more than the beginning of an opening tag: it was cut before the thinking began."""
     start = text.strip().lower()
     return len(start) > 1 and any(opening.startswith(start) for opening in _OPENINGS)
 
@@ -108,6 +114,7 @@ def _after_block(text: str) -> tuple[bool, str | None]:
     for opening, ending in _BLOCKS:
         if begun := opening.match(text):
             names = begun.groupdict()
+            # The end must be that of the tag that opened: `</thought>` does not close `<think>`.
             over = re.compile(ending.format(**{key: re.escape(value) for key, value in names.items()}), _FLAGS)
             end = over.search(text, begun.end())
             return True, _unframed(text[end.end() :]) if end else None

@@ -1,6 +1,8 @@
-"""A reply's bytes, unpacked under a bound: a packed reply may be a thousand times as large as what came over the wire.
+"""A reply's bytes, unpacked under a bound: a packed reply can be a thousand times as large as what came over the wire.
 
-Only gzip and deflate are asked for (`ACCEPTED`), so any other packing is an error (contract: stages, "Replies").
+Only gzip and deflate are asked for (`ACCEPTED`), so any other packing is an error.
+
+See contract: stages, "Replies".
 """
 
 from __future__ import annotations
@@ -14,11 +16,11 @@ _MOST_LAYERS = 3
 
 
 class TooLargeError(Exception):
-    """More bytes than the bound, packed or not."""
+    """A reply has more bytes than its bound, packed or unpacked."""
 
 
 class PackingError(Exception):
-    """Bytes that are not packed as the reply says, or packed in a way that was not asked for."""
+    """Bytes are not packed as the reply says, or packed in a way that was not asked for."""
 
 
 class _Layer:
@@ -53,14 +55,22 @@ class _Layer:
 
 
 async def read_bounded(chunks: AsyncIterable[bytes], packing: str, most: int) -> bytes:
-    """Return the unpacked bytes of a reply's raw chunks.
+    """Return the unpacked bytes of a reply.
 
-    Raises TooLargeError above `most` bytes and PackingError where the packing is broken, cut off or was not asked for.
+    Args:
+        chunks: its raw bytes as they arrive.
+        packing: its Content-Encoding header.
+        most: largest size in bytes, packed and unpacked.
+
+    Raises:
+        TooLargeError: it is larger than that.
+        PackingError: the packing is broken, cut off, nested too deep, or was not asked for.
     """
     names = [name.strip().lower() for name in packing.split(",")]
     names = [name for name in names if name and name != "identity"]
     if unknown := [name for name in names if name not in _CODINGS] or names[_MOST_LAYERS:]:
         raise PackingError(f"packed as {unknown[0][:40]!r}, which was not asked for")
+    # The header lists packings in the order in which they were applied; they come off in reverse.
     layers = [_Layer(name, most) for name in reversed(names)]
     body, packed = bytearray(), 0
     async for chunk in chunks:

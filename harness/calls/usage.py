@@ -29,7 +29,7 @@ class Usage:
     cost: int | None = None
 
     def bill(self, prices: Prices | None) -> int | None:
-        """Return the cost in picodollars: as reported, else from the tokens, else None."""
+        """Return the cost in picodollars: the reported one, else by tokens and prices, else None."""
         if self.cost is not None:
             return self.cost
         if prices is None or self.prompt_tokens is None or self.completion_tokens is None:
@@ -38,9 +38,12 @@ class Usage:
 
 
 def usage_of(data: Mapping[str, Any], *, answered: bool) -> Usage:
-    """Return the usage of a parsed reply; `answered` tells whether it brought a text.
+    """Return the usage of a parsed reply.
 
-    A text for no tokens at all is a count that nobody made. It is unknown, and so is a cost of 0 beside it.
+    Args:
+        data: the reply's JSON object; fields of the wrong type count as absent.
+        answered: whether it brought a text. Zero tokens for a text is a count that nobody made: it is unknown, and so
+            is a cost of 0 beside it.
     """
     fields = data.get("usage")
     fields = fields if isinstance(fields, Mapping) else {}
@@ -91,6 +94,7 @@ def _dollars(value: Any) -> int | None:
         or not 0 <= value < 1e6
     ):
         return None
+    # Rounded up to whole picodollars, after binary noise such as 0.1 * 10^12 + 1e-5 is rounded away.
     return math.ceil(round(value * PICO, 3))
 
 
