@@ -1,7 +1,7 @@
 """Which cache holds a run's answers: the one that is named, else the one that the run's ledger remembers.
 
-Answers looked for in another file than the one they were stored in would be asked, and paid, again. So a run goes on
-with the cache that it last used; the ledger keeps the path as seen from the run's folder, so that both may move.
+An answer looked for in another file than the one it was stored in would be asked, and paid for, again. So a run goes on
+with the cache that it last used. The ledger keeps its path as seen from the run's folder, so that both may move.
 
 See contract: stages, "Cache".
 """
@@ -20,7 +20,15 @@ from harness.money.budget import LEDGER
 
 
 def cache_for(folder: Path, named: Path | None) -> Path:
-    """Return the cache of a run; raises InputError when the one that it remembers is not there and none is named."""
+    """Return the path of a run's cache.
+
+    Args:
+        folder: the run folder.
+        named: the path given with `--cache`, or None.
+
+    Raises:
+        InputError: the cache that the run remembers is not there, and no other is named.
+    """
     if named is not None:
         return named
     remembered = remembered_cache(folder)
@@ -35,7 +43,10 @@ def cache_for(folder: Path, named: Path | None) -> Path:
 
 
 def other_cache(folder: Path, named: Path | None) -> Path | None:
-    """Return the cache that a run used so far when another one is named now, else None."""
+    """Return the cache that a run has used so far where another one is named now, else None.
+
+    The caller warns: what the named cache lacks is asked again.
+    """
     remembered = remembered_cache(folder) if named is not None else None
     if named is None or remembered is None or not remembered.is_file():
         return None
@@ -43,7 +54,7 @@ def other_cache(folder: Path, named: Path | None) -> Path | None:
 
 
 def remembered_cache(folder: Path) -> Path | None:
-    """Return the cache that a run last used, None where its ledger knows of none."""
+    """Return the cache that a run last used; None where its ledger knows of none."""
     ledger = folder / LEDGER
     if not ledger.is_file():
         return None
@@ -65,5 +76,5 @@ def _shown(path: Path) -> Path:
 
 
 def path_from(folder: Path, cache: Path) -> str:
-    """Return a cache's path as seen from a run's folder, for the ledger to keep."""
+    """Return a cache's path as seen from a run's folder, which is what the ledger keeps."""
     return os.path.relpath(cache.resolve(), folder.resolve())

@@ -1,9 +1,10 @@
-"""The calls of one endpoint that are still to be made, by lane: who may be asked now (contract: stages, "Stopping").
+"""The calls of one endpoint that are still to be made, by lane: who may be asked now.
 
-A call that has to wait goes back into the queue, so that no worker sleeps while another lane could be asked. The first
-call of a model goes alone: what it really costs, and whether it is answered at all, is known before others follow.
-Until a lane has given one usable answer, no more calls of it are in flight than its streak of useless ones has room
-for.
+A call that has to wait goes back into the queue, so no worker sleeps while another lane could be asked. The first call
+of a model goes alone: what it really costs, and whether it is answered at all, is known before others follow. Until a
+lane has given one usable answer, no more of its calls are in flight than its streak of useless ones has room for.
+
+See contract: stages, "Stopping".
 """
 
 from __future__ import annotations
@@ -22,9 +23,16 @@ from harness.money.budget import account_of
 
 @dataclass
 class Attempt:
-    """One call on its way: when it began, its cost so far in picodollars, its attempts, its unusable answers.
+    """A call on its way.
 
-    `bounded` are the attempts that count against `max_attempts`.
+    Attributes:
+        call: the call.
+        began: when its first attempt began, by the event loop's clock; None before.
+        spent: what it cost so far, in picodollars.
+        attempts: attempts made.
+        bounded: those of them that count against `max_attempts`.
+        try_: answers so far that could not be used.
+        over: whether it has come to an end.
     """
 
     call: Call
@@ -45,7 +53,7 @@ class _Waiting:
 
 
 class CallQueue:
-    """The queue of one endpoint; moments are of the event loop's clock."""
+    """The queue of one endpoint. Moments are seconds of the event loop's clock."""
 
     def __init__(self, calls: Iterable[Call], outcome: Outcome) -> None:
         self._outcome = outcome
@@ -62,7 +70,10 @@ class CallQueue:
         return sum(len(waiting.new) + len(waiting.later) for waiting in self._lanes.values())
 
     def take(self, now: float) -> Attempt | float | None:
-        """Return the next call that may be made, or the moment to look again, or None when none is left."""
+        """Return the next call that may be made, the moment to look again, or None when none is left.
+
+        The moment is infinity where only the end of a call in flight can make room.
+        """
         soonest: float | None = None
         for lane, waiting in self._lanes.items():
             found = self._next(lane, waiting, now)
@@ -97,7 +108,12 @@ class CallQueue:
         return most is None or self._in_flight[lane] < most
 
     def ended(self, call: Call, *, heard: bool = True) -> None:
-        """Note that a call is no longer in flight; `heard`: its endpoint said something of this model."""
+        """Note that a call is no longer in flight.
+
+        Args:
+            call: the call.
+            heard: whether the endpoint said something of its model, so that more calls of it may go.
+        """
         self._in_flight[lane_of(call)] -= 1
         self._models[account_of(call)] -= 1
         if heard:
@@ -108,7 +124,10 @@ class CallQueue:
         heapq.heappush(self._lanes[lane_of(attempt.call)].later, (ready, next(self._order), attempt))
 
     def quiet(self, call: Call, until: float) -> None:
-        """Leave a call's model in peace until a moment: what an endpoint asked for holds for all its calls."""
+        """Leave a call's model in peace until a moment.
+
+        A wait that an endpoint asks for holds for all calls of the model.
+        """
         account = account_of(call)
         self._quiet[account] = max(until, self._quiet.get(account, 0.0))
 
@@ -119,6 +138,6 @@ class CallQueue:
         waiting.later.clear()
 
     def leave_all(self) -> None:
-        """Put every call aside that is still here."""
+        """Put aside every call that is still in the queue, to be asked when the stage is run again."""
         for waiting in self._lanes.values():
             self._leave(waiting)

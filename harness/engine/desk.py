@@ -17,7 +17,15 @@ from harness.plan.records import Callee
 
 @dataclass(frozen=True)
 class Desk:
-    """Whom a call is for, the books, the outcome so far, what overran, and how to tell whoever watches."""
+    """What a lane works with.
+
+    Attributes:
+        callee: finds the model or judge that a call is for.
+        books: cache, claims and ledger.
+        outcome: what the calls came to so far.
+        overruns: what each account reserves beyond its worst case.
+        tell: tells whoever watches.
+    """
 
     callee: Callable[[Call], Callee]
     books: Books
@@ -26,7 +34,13 @@ class Desk:
     tell: Callable[[], None]
 
     def weigh(self, call: Call, answer: Answer, cost: int) -> None:
-        """Let the model of a call reserve more where it took more than its worst case, and say so."""
+        """Reserve more for a model from now on where a call took more than its worst case, and warn of it.
+
+        Args:
+            call: the call.
+            answer: its answer.
+            cost: what it cost, in picodollars.
+        """
         prices, tally = self.callee(call).prices, self.outcome.tally
         worst = worst_case(call.request, prices)
         excess = excess_of(call, answer, cost, worst, prices)
@@ -46,10 +60,10 @@ class Desk:
 
 @runtime_checkable
 class OwnLane(Protocol):
-    """An endpoint that empties its queue in its own way: not call by call, and not inside this process."""
+    """An endpoint that empties its queue in a way of its own: neither call by call nor inside this process."""
 
     async def work(self, queue: deque[Call], desk: Desk) -> None:
-        """Empty the queue; a call without an end is put aside in `desk.outcome`."""
+        """Empty the queue. A call that came to no end is put aside in `desk.outcome`."""
         ...
 
     async def close(self) -> None:

@@ -31,7 +31,7 @@ class _Asked:
 
 
 class BatchLane:
-    """The queue of one batch endpoint."""
+    """The queue of a backend inside this process, emptied in whole batches."""
 
     def __init__(
         self, endpoint: BatchEndpoint, *, callee: Callable[[Call], Callee], books: Books, outcome: Outcome,
@@ -41,13 +41,14 @@ class BatchLane:
         self._outcome, self._tell = outcome, tell
 
     async def work(self, queue: deque[Call]) -> None:
-        """Empty the queue, batch by batch; between batches the loop may see a Ctrl-C."""
+        """Empty the queue, batch by batch. Between batches the event loop runs, so that Ctrl-C is seen."""
         waiting: deque[_Asked] = deque()
         size = min(self._endpoint.batch_size, LARGEST_BATCH)
         while (queue or waiting) and not self._outcome.halted:
             while queue and len(waiting) < size:
                 waiting.append(_Asked(queue.popleft()))
             batch = [waiting.popleft() for _ in range(min(len(waiting), size))]
+            # Calls to ask again go first, so that few are half done when the stage is stopped.
             waiting.extendleft(reversed(self._batch(batch)))
             self._tell()
             await asyncio.sleep(0)
@@ -63,6 +64,7 @@ class BatchLane:
             else:
                 wanted.append((asked, worst_case(asked.call.request, self._callee(asked.call).prices)))
         made = self._books.reserve([(asked.call, amount) for asked, amount in wanted])
+        # An entry's number is a grant, anything else a refusal.
         granted = [(a, amount, e) for (a, amount), e in zip(wanted, made, strict=True) if isinstance(e, int)]
         refused = [(a, e.account) for (a, _), e in zip(wanted, made, strict=True) if not isinstance(e, int)]
         again = self._ask(granted)

@@ -1,7 +1,9 @@
-"""Lanes: whom a stage asks, each closed for itself and never for a neighbor (contract: stages, "Stopping").
+"""Lanes: whom a stage asks, each closed for itself and never for a neighbor.
 
 A lane is a subject, or a judge under one rubric. It is closed when going on would only cost money: twenty calls in a
 row without a usable answer, a key or model that the endpoint refuses, a wait longer than `total_wait`.
+
+See contract: stages, "Stopping".
 """
 
 from __future__ import annotations
@@ -27,18 +29,21 @@ class Lane(NamedTuple):
 
 
 def lane_of(call: Call) -> Lane:
-    """Return the lane of a call."""
+    """Return the lane of a call: its role and model, for a judge also its rubric."""
     return Lane(call.role, call.request.model, call.rubric)
 
 
 def usable(call: Call, answer: Answer) -> bool:
-    """Tell whether an answer is what was asked for. A vendor's filter answers for a subject, but never votes."""
+    """Tell whether an answer is what was asked for.
+
+    A refusal by the vendor's filter is an answer of a subject. A judge that was filtered has not voted.
+    """
     return answer.error is None and answer.outcome in _USABLE[call.role]
 
 
 @dataclass(frozen=True)
 class Closure:
-    """Why a lane was closed, and what the operator can do about it."""
+    """Why a lane was closed, and what the operator can do about it. Both are worded for the end of the stage."""
 
     why: str
     remedy: str
@@ -46,7 +51,10 @@ class Closure:
 
 @dataclass
 class LaneRecord:
-    """What a lane came to so far; `streak` counts its calls without a usable answer since the last good one."""
+    """What a lane came to so far.
+
+    `streak` counts its calls without a usable answer since the last good one. `good`: it has given a usable answer.
+    """
 
     endpoint: str
     planned: int = 0
@@ -59,12 +67,12 @@ class LaneRecord:
     closure: Closure | None = None
 
     def went(self, well: bool) -> int:
-        """Note how a call ended; returns the length of the streak."""
+        """Note how a call ended; returns the length of the streak, 0 after a good one."""
         self.good |= well
         self.streak = 0 if well else self.streak + 1
         return self.streak
 
     @property
     def open_for(self) -> int | None:
-        """How many calls may be in flight, so that no more than `IN_A_ROW` can be wasted; None: any number."""
+        """How many calls may be in flight so that at most `IN_A_ROW` can be wasted; None for any number."""
         return None if self.good else max(1, IN_A_ROW - self.streak)

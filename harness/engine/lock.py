@@ -16,7 +16,13 @@ from generator.schema.errors import InputError
 
 @contextmanager
 def stage_lock(folder: Path, stage: str) -> Iterator[None]:
-    """Hold the lock of a stage; raises InputError at once when another process has it."""
+    """Hold the lock of a stage on a run folder.
+
+    The system lets it go when the holder dies, so a crash leaves nothing to clean up.
+
+    Raises:
+        InputError: another process has it, or the file cannot be locked.
+    """
     lock = FileLock(folder / f"{stage}.lock")
     try:
         lock.acquire(timeout=0)

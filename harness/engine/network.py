@@ -1,7 +1,9 @@
 """Calls to endpoints over the network: many in flight, each attempt reserved before and settled after.
 
-A call is claimed, reserved, made, booked; a failure that may pass puts it back into the queue. What closes a lane
-(contract: stages, "Stopping") leaves the neighbors at the same endpoint alone.
+A call is claimed, reserved, made and booked. A failure that may pass puts it back into the queue. What closes a lane
+leaves the neighbors at the same endpoint alone.
+
+See contract: stages, "Attempts and waiting"; contract: stages, "Stopping".
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ _UNBOUNDED = frozenset({TOO_MANY})  # a limit passes with time, whatever the num
 
 @dataclass(frozen=True)
 class Made:
-    """An attempt that was reserved: its ledger entry, and what was reserved for it in picodollars."""
+    """An attempt that has its reservation: ledger entry and reserved amount in picodollars."""
 
     attempt: Attempt
     request: Request
@@ -43,7 +45,7 @@ class Made:
 
     @property
     def call(self) -> Call:
-        """The call."""
+        """The call that this is an attempt at."""
         return self.attempt.call
 
 
@@ -62,7 +64,7 @@ class NetworkLane:
         self._changed = asyncio.Event()
 
     async def work(self, queue: deque[Call]) -> None:
-        """Empty the queue with as many workers as the endpoint takes at once; what is left is put aside."""
+        """Empty the queue, with as many workers as the endpoint takes at once. What is left at the end is put aside."""
         pending = CallQueue(queue, self._outcome)
         queue.clear()
         workers = [
@@ -92,6 +94,7 @@ class NetworkLane:
                 raise
             finally:
                 queue.ended(found.call, heard=found.over or found.try_ > 0)
+                # Wakes all workers that wait, and gives later ones a fresh event to wait for.
                 self._changed.set()
                 self._changed = asyncio.Event()
 
@@ -153,6 +156,7 @@ class NetworkLane:
     async def _make(self, made: Made, queue: CallQueue) -> None:
         """Make a reserved attempt and book it."""
         if self._stopped(made.call):
+            # Stopped between reservation and attempt: nothing was sent, so nothing was spent.
             await self._writer.write(entry=made.entry, cost=0)
             self._leave(made.attempt)
             return
@@ -162,6 +166,7 @@ class NetworkLane:
         try:
             answer = await self._endpoint.complete(made.request)
         except asyncio.CancelledError:
+            # Cut off in flight: the endpoint may bill it, so its worst case counts as spent.
             self._writer.drop(made.entry, None)
             raise
         except EndpointError as error:
@@ -241,7 +246,13 @@ class NetworkLane:
 
 
 def cost_of(answer: Answer, callee: Callee, reserved: int) -> int:
-    """Return an answer's cost in picodollars: as reported, else from its tokens, else the reserved worst case."""
+    """Return what an answer cost, in picodollars: as reported, else by its tokens, else the reserved worst case.
+
+    Args:
+        answer: the answer of one attempt.
+        callee: the model or judge, for its prices.
+        reserved: the worst case that was reserved, in picodollars.
+    """
     if answer.cost is not None:
         return answer.cost
     if answer.prompt_tokens is None or answer.completion_tokens is None:
@@ -250,9 +261,15 @@ def cost_of(answer: Answer, callee: Callee, reserved: int) -> int:
 
 
 def final_answer(call: Call, answer: Answer, tries: int, spent: int) -> Answer | None:
-    """Return the answer as it is stored, or None when it cannot be used and may be asked for again.
+    """Return the answer as it is stored, or None where it cannot be used and is asked for again.
 
     What the vendor's filter stopped, or what thinking left no room for, would only come back the same.
+
+    Args:
+        call: the call, whose check decides.
+        answer: the answer of its last try.
+        tries: answers so far, this one among them. The last one allowed is stored as `unusable`.
+        spent: what all attempts cost, in picodollars; stored as the answer's cost.
     """
     error = call.check(answer) if call.check is not None else None
     if error is None or answer.outcome in ("filtered", "cut_before_answer"):

@@ -1,4 +1,7 @@
-"""What a run of calls came to, kept while it goes on (contract: stages, "Attempts and waiting" and "Stopping")."""
+"""What a run of calls came to, kept while it goes on.
+
+See contract: stages, "Attempts and waiting"; contract: stages, "Stopping".
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from harness.money.budget import RUN_ACCOUNT, account_of
 
 @dataclass(frozen=True)
 class Wait:
-    """A lane that waits: until when by the event loop's clock, how long in all, and why."""
+    """A lane that waits: until when by the event loop's clock, how many seconds in all, and why."""
 
     until: float
     seconds: float
@@ -23,11 +26,20 @@ class Wait:
 
 @dataclass
 class StageCounts:
-    """Running numbers of a stage for whoever watches; money in picodollars.
+    """Running numbers of a stage, for whoever watches; money in picodollars.
 
-    `overspent` counts, by model, calls that cost more than their declared prices allow, `overlong` those that used more
-    than their max_tokens; the first of a model is among the warnings. `asked` counts calls that now have an answer;
-    `cut`, `filtered` and the like are among cached and asked ones. `waits` are by lane, in words.
+    Attributes:
+        planned: calls of the stage.
+        cached: calls that the cache answered.
+        asked: calls that an endpoint answered.
+        failed: calls that failed for good.
+        attempts: attempts over all calls.
+        spent: what the run has spent and reserved.
+        outcomes: answers by outcome, cached and asked.
+        warnings: what the operator must be told at the end.
+        overspent: calls by model that cost more than their declared prices allow.
+        overlong: calls by model that used more than their max_tokens.
+        waits: lanes that wait, by name.
     """
 
     planned: int = 0
@@ -44,11 +56,15 @@ class StageCounts:
 
     @property
     def done(self) -> int:
-        """Calls with an outcome."""
+        """Calls that came to an end, answered or failed."""
         return self.cached + self.asked + self.failed
 
     def waiting(self, now: float) -> tuple[str, Wait] | None:
-        """Return the lane that waits longest, with its wait; None when nobody waits."""
+        """Return the name and the wait of the lane that waits longest; None when nobody waits.
+
+        Args:
+            now: the moment, by the event loop's clock.
+        """
         found = [(name, wait) for name, wait in self.waits.items() if wait.until > now]
         return max(found, key=lambda pair: pair[1].until, default=None)
 
@@ -57,10 +73,16 @@ class StageCounts:
 class Outcome:
     """What a run of calls came to.
 
-    `answers`: by key, from cache or endpoint. `failures`: by key, the code (`VOTE_ERRORS`) of calls that failed for
-    good; nothing of them is cached. `reasons`: by code, an endpoint's last words, for the operator's eyes only.
-    `left`: calls not asked because a cap or a closed lane came first. `capped`: the accounts (`run`, `subject:SLUG`,
-    `judge:SLUG`) whose cap stopped calls. `lanes`: what each subject, or judge and rubric, came to.
+    Attributes:
+        keep: whether answers are kept in memory as well as stored.
+        answers: by key, from cache or endpoint.
+        failures: by key, the code (`VOTE_ERRORS`) of calls that failed for good. Nothing of them is cached.
+        reasons: by code, an endpoint's last words, for the operator's eyes only.
+        left: calls that were not asked, because a cap or a closed lane came first.
+        capped: accounts whose cap stopped calls: `run`, `subject:SLUG`, `judge:SLUG`.
+        interrupted: whether Ctrl-C or TERM came.
+        tally: the running numbers.
+        lanes: what each lane came to.
     """
 
     keep: bool = True
@@ -75,17 +97,17 @@ class Outcome:
 
     @property
     def halted(self) -> bool:
-        """Whether no further attempt may start."""
+        """Whether no further attempt may start, in any lane."""
         return self.interrupted
 
     @property
     def unfinished(self) -> bool:
-        """Whether calls are left, or a lane was closed."""
+        """Whether the stage has to be run again: calls are left, or a lane was closed."""
         return bool(self.left or self.interrupted or self.closures)
 
     @property
     def closures(self) -> dict[Lane, Closure]:
-        """The lanes that were closed, each with its cause."""
+        """The lanes that were closed, each with cause and remedy."""
         return {lane: record.closure for lane, record in self.lanes.items() if record.closure is not None}
 
     @property
@@ -95,17 +117,17 @@ class Outcome:
 
     @property
     def barren(self) -> bool:
-        """Whether calls failed for good and not one was answered, now or before."""
+        """Whether calls failed for good and not one was answered, by cache or endpoint."""
         return bool(self.failures) and not self.tally.asked + self.tally.cached
 
     def plan(self, calls: Iterable[Call]) -> None:
-        """Count what is to be asked, by lane."""
+        """Count the calls of the stage, by lane. Each key comes once."""
         for call in calls:
             self.tally.planned += 1
             self.record(call).planned += 1
 
     def record(self, call: Call) -> LaneRecord:
-        """Return the record of a call's lane."""
+        """Return the record of a call's lane, a new one where the lane has none."""
         lane = lane_of(call)
         found = self.lanes.get(lane)
         if found is None:
@@ -113,7 +135,7 @@ class Outcome:
         return found
 
     def closed(self, call: Call) -> bool:
-        """Tell whether a cap has closed the account of a call, or something else its lane."""
+        """Tell whether a call may no longer be asked: a cap closed its account, or something else its lane."""
         capped = RUN_ACCOUNT in self.capped or account_of(call) in self.capped
         return capped or self.record(call).closure is not None
 
@@ -135,13 +157,24 @@ class Outcome:
                 record.closure = record.closure or closure
 
     def leave(self, call: Call, account: str | None = None) -> None:
-        """Put a call aside; `account` is the one whose cap refused it."""
+        """Put a call aside.
+
+        Args:
+            call: the call, which a later run of the stage asks.
+            account: the account whose cap refused it, or None where a closed lane did.
+        """
         self.left.append(call)
         if account is not None:
             self.capped.add(account)
 
     def finish(self, call: Call, answer: Answer, *, cached: bool = False) -> None:
-        """Count an answer that is on the disk; one that is new and cannot be used may close its lane."""
+        """Count an answer that is on the disk.
+
+        Args:
+            call: the call.
+            answer: its answer. A new one that cannot be used makes the lane's streak longer, and may close it.
+            cached: whether it came from the cache, which says nothing about the lane.
+        """
         record, well = self.record(call), usable(call, answer)
         record.unusable += not well
         self.tally.outcomes[answer.outcome] += 1
@@ -167,7 +200,13 @@ class Outcome:
             self.close(call, failed_in_a_row(call, error))
 
     def warn(self, counter: Counter[str], call: Call, words: str) -> None:
-        """Count a call whose cost was not foreseen, and warn of the first of its model."""
+        """Count a call whose cost was not foreseen, and warn of the first one of its model.
+
+        Args:
+            counter: `overspent` or `overlong` of the tally.
+            call: the call.
+            words: the warning, without the name of the model.
+        """
         model = call.request.model
         counter[model] += 1
         if counter[model] == 1:

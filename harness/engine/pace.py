@@ -1,8 +1,10 @@
-"""How many requests and tokens a minute an endpoint may be asked (contract: stages, "Attempts and waiting").
+"""How many requests and tokens a minute an endpoint may be asked.
 
-A leaky bucket, the mirror of a token bucket without a burst: each request is given the moment at which it may start.
-Any half-open minute holds at most `requests_per_minute` requests. Tokens are taken as asked for (a token for every four
-bytes of prompt, and max_tokens of answer), and what was not used is given back.
+A leaky bucket, which is a token bucket without a burst: each request is given the moment at which it may start. So any
+minute holds at most `requests_per_minute` requests. Tokens are taken as asked for (one for every four bytes of prompt,
+and max_tokens of answer), and what was not used is given back.
+
+See contract: stages, "Attempts and waiting".
 """
 
 from __future__ import annotations
@@ -14,37 +16,43 @@ _MINUTE = 60.0
 
 
 class Bucket:
-    """So many a minute; the clock comes from outside, in seconds."""
+    """A flow of so many units a minute. The clock comes from outside, in seconds."""
 
     def __init__(self, per_minute: float) -> None:
         self._each = _MINUTE / per_minute
         self._next = 0.0
 
     def slot(self, now: float, amount: float = 1.0) -> float:
-        """Return the moment from which this amount may go, and keep it."""
+        """Return the moment from which this amount may go, and take its place in the flow."""
         start = max(now, self._next)
         self._next = start + amount * self._each
         return start
 
     def give_back(self, amount: float) -> None:
-        """Return what was taken and not used."""
+        """Give back what was taken and not used, so that the next one may go earlier."""
         self._next -= amount * self._each
 
 
 class EndpointPace:
-    """The two limits of an endpoint, either of which may be absent."""
+    """The two limits of an endpoint, requests and tokens a minute; either may be None."""
 
     def __init__(self, requests: float | None, tokens: float | None) -> None:
         self._requests = Bucket(requests) if requests else None
         self._tokens = Bucket(tokens) if tokens else None
 
     def start(self, request: Request, now: float) -> float:
-        """Return the moment from which a request may be made."""
+        """Return the moment from which a request may be made. Its place in both flows is taken."""
         start = self._requests.slot(now) if self._requests else now
         return max(start, self._tokens.slot(now, expected_tokens(request))) if self._tokens else start
 
     def ended(self, request: Request, answer: Answer | None) -> None:
-        """Give back the tokens that an answer did not use; all of them where a request brought none."""
+        """Give back the tokens that a request did not use.
+
+        Args:
+            request: the request.
+            answer: its answer; None where it brought none, which gives all tokens back. An answer without token counts
+                gives nothing back.
+        """
         if self._tokens is None:
             return
         used = 0 if answer is None else (answer.prompt_tokens or 0) + (answer.completion_tokens or 0)
@@ -53,6 +61,6 @@ class EndpointPace:
 
 
 def expected_tokens(request: Request) -> int:
-    """Return the tokens that a request may take."""
+    """Return the tokens that a request may take: a quarter of its prompt's bytes, and its `max_tokens`."""
     size = sum(len(m.content.encode()) for m in request.messages)
     return size // BYTES_PER_TOKEN + int(request.params["max_tokens"])

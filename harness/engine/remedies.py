@@ -1,4 +1,7 @@
-"""What the operator is told when a lane is closed: the cause, and what to change (contract: stages, "Stopping")."""
+"""What the operator is told when a lane is closed: the cause, and what to change.
+
+See contract: stages, "Stopping".
+"""
 
 from __future__ import annotations
 
@@ -23,13 +26,18 @@ _PATIENCE = "run again when endpoint {endpoint} answers"
 
 
 def refused_at_once(call: Call, error: CallError) -> Closure | None:
-    """Return the closure for a status that no repetition will change (403, 404), else None."""
+    """Return the closure for a status that asking again will not change (403, 404); None for any other failure."""
     words = _AT_ONCE.get(error.status or 0)
     return None if words is None else Closure(error.reason, _filled(words, call))
 
 
 def failed_in_a_row(call: Call, error: CallError) -> Closure:
-    """Return the closure after too many failed calls, of which this was the last."""
+    """Return the closure after too many failed calls.
+
+    Args:
+        call: the last of them.
+        error: how it failed; its kind decides what is advised.
+    """
     words = _IN_TIME.get(error.code)
     if words is None:
         refused = error.status is not None and 400 <= error.status < 500 and not error.retryable
@@ -38,7 +46,14 @@ def failed_in_a_row(call: Call, error: CallError) -> Closure:
 
 
 def unusable_in_a_row(call: Call, answer: Answer) -> Closure:
-    """Return the closure after too many answers that cannot be used, of which this was the last."""
+    """Return the closure after too many answers that cannot be used.
+
+    These answers are stored, so the advice names the command that forgets them, for a cause outside the request.
+
+    Args:
+        call: the last call of the row.
+        answer: its answer; its outcome decides what is advised.
+    """
     prune = f"`aibiasbench cache prune --role {call.role} --model {call.request.model} --outcome {answer.outcome}`"
     limit = call.request.params.get("max_tokens")
     if answer.outcome == "cut_before_answer":
@@ -57,7 +72,15 @@ def unusable_in_a_row(call: Call, answer: Answer) -> Closure:
 
 
 def too_long_a_wait(call: Call, error: CallError, wait: float, now: float, bound: float) -> Closure:
-    """Return the closure for a wait beyond `total_wait`; `now` is in seconds since 1970."""
+    """Return the closure for a wait beyond `total_wait`.
+
+    Args:
+        call: the call.
+        error: the endpoint's reply.
+        wait: seconds that it asks for.
+        now: seconds since 1970; the closure says until when.
+        bound: `total_wait` in seconds.
+    """
     until = dt.datetime.fromtimestamp(now + wait, tz=dt.UTC)
     why = f"{error.reason}: asks for a wait of {wait:,.0f} s, until {until:%Y-%m-%d %H:%M} UTC"
     words = "run again after that, or raise total_wait (%g s) of endpoint {endpoint}"
@@ -65,12 +88,12 @@ def too_long_a_wait(call: Call, error: CallError, wait: float, now: float, bound
 
 
 def refused_key(call: Call, reason: str) -> Closure:
-    """Return the closure for a key or an account that the endpoint refuses."""
+    """Return the closure for a key or an account that the endpoint refuses (401, 402)."""
     return Closure(reason, _filled("mend the key or the account of endpoint {endpoint}", call))
 
 
 def unreachable(call: Call, error: CallError) -> Closure:
-    """Return the closure for an endpoint that cannot be reached."""
+    """Return the closure for an endpoint at which nobody answers."""
     words = error.remedy or "is it running, and is base_url of endpoint {endpoint} in run.toml right?"
     return Closure(error.reason, _filled(words, call))
 
@@ -83,5 +106,5 @@ def _filled(words: str, call: Call) -> str:
 
 
 def place(call: Call) -> str:
-    """Return whom and where a call is put to, in words."""
+    """Return whom and where a call is put to, in words for messages."""
     return f"{lane_of(call)} at endpoint {call.endpoint}"

@@ -39,16 +39,30 @@ Endpoints = Mapping[str, Endpoint | BatchEndpoint | OwnLane]
 
 
 class Engine:
-    """Runs calls against the endpoints of a plan, by name."""
+    """Runs calls against the endpoints of a plan.
+
+    Args:
+        plan: the run plan.
+        cache: where answers are looked up and stored.
+        ledger: where money is reserved and settled.
+        endpoints: a backend for each endpoint of the plan, by name.
+    """
 
     def __init__(self, plan: RunPlan, *, cache: Cache, ledger: Ledger, endpoints: Endpoints) -> None:
         self._plan, self._cache, self._ledger, self._endpoints = plan, cache, ledger, endpoints
 
     def run(self, calls: Iterable[Call], *, watch: Watch | None = None, keep: bool = True) -> Outcome:
-        """Run all calls to an end, a cap, a stop or Ctrl-C; never raises for what an endpoint does.
+        """Run all calls to an end, a cap, a stop or Ctrl-C.
 
-        With `keep=False` answers are stored and counted but not returned. Raises ToolError when cache or ledger
-        cannot be read or written.
+        Whatever an endpoint does ends in the outcome, not in an exception.
+
+        Args:
+            calls: the calls; a key that comes twice is asked once.
+            watch: is told the running numbers, several times a second.
+            keep: whether answers are returned as well as stored and counted.
+
+        Raises:
+            ToolError: cache or ledger cannot be read or written.
         """
         return asyncio.run(self._run(list(calls), Outcome(keep=keep), watch or (lambda _: None)))
 

@@ -1,8 +1,10 @@
 """One writer for many workers: gathers what they want on the disk and commits it together.
 
-Each commit writes in the one safe order: answers into the cache, then settlements, then new reservations into the
-ledger; only then do the workers go on. What they want while a commit is flushed goes into the next one, so a thousand
-workers cost no more flushes than one.
+Each commit writes in the one safe order: answers into the cache, then settlements and new reservations into the ledger.
+Only then do the workers go on. What comes while a commit is flushed goes into the next one, so a thousand workers cost
+no more flushes than one.
+
+See contract: stages, "Spend caps"; contract: stages, "Cache".
 """
 
 from __future__ import annotations
@@ -20,9 +22,13 @@ from harness.money.budget import RUN_ACCOUNT, Ledger, Refusal, account_of
 
 @dataclass
 class Records:
-    """What is to be written: `costs` in picodollars by ledger entry (None: lost), `failures` code by key.
+    """What is to be written.
 
-    `released` are keys that are not asked any further.
+    Attributes:
+        answers: answers for the cache.
+        costs: by ledger entry, its cost in picodollars; None where it is lost.
+        failures: by key, the code of a call that failed for good.
+        released: keys that this process asks no further.
     """
 
     answers: list[Entry] = field(default_factory=list)
@@ -32,16 +38,16 @@ class Records:
 
 
 class HeldElsewhere:
-    """A key that another process is asking at this moment."""
+    """Another process that shares the cache is asking this key at the moment."""
 
 
 Reserved = int | Refusal | Answer | HeldElsewhere  # an entry of the ledger, or why there is none
 
 
 class Books:
-    """Cache, claims and ledger behind one order of writing; counts what is in flight by account.
+    """Cache, claims and ledger behind one order of writing. Counts what is in flight, by account.
 
-    Without `claims` (a backend inside this process, which nobody pays) a key is not kept from other processes.
+    Without `claims` a key is not kept from other processes: a backend inside this process costs nothing.
     """
 
     def __init__(self, cache: Cache, ledger: Ledger, claims: Claims | None = None) -> None:
@@ -50,11 +56,15 @@ class Books:
         self._accounts: dict[int, str] = {}
 
     def in_flight(self, account: str) -> int:
-        """Return how many reservations of an account are open in this process."""
+        """Return how many reservations of an account are open in this process. They may still settle for less."""
         return self._in_flight[account]
 
     def write(self, records: Records) -> dict[str, Answer]:
-        """Store, then settle; returns the answers that another process had stored first."""
+        """Store answers, then settle, then let claims go.
+
+        Returns:
+            The answers that another process had stored first, by key. They count; ours is dropped.
+        """
         others = self._cache.store(records.answers) if records.answers else {}
         if records.costs or records.failures:
             self._ledger.settle(records.costs, records.failures, [entry.key for entry in records.answers])
@@ -65,7 +75,15 @@ class Books:
         return others
 
     def claim_and_reserve(self, wanted: list[tuple[Call, int]]) -> list[Reserved]:
-        """Claim the key of each call, then reserve for it; in order."""
+        """Claim the key of each call, then reserve its worst case.
+
+        Args:
+            wanted: (call, worst case in picodollars).
+
+        Returns:
+            For each call, in order: its ledger entry, the refusal of a cap, the answer that another process stored
+            meanwhile, or that another process is asking it.
+        """
         if self._claims is None:
             return [*self.reserve(wanted)]
         taken = self._claims.take(call.key for call, _ in wanted)
@@ -79,7 +97,7 @@ class Books:
         return [elsewhere[call.key] if call.key in elsewhere else next(made) for call, _ in wanted]
 
     def reserve(self, wanted: list[tuple[Call, int]]) -> list[int | Refusal]:
-        """Reserve for each call, in order."""
+        """Reserve the worst case of each call, in picodollars; returns entries or refusals, in order."""
         made = self._ledger.reserve(wanted)
         for (call, _), entry in zip(wanted, made, strict=True):
             if isinstance(entry, int):
@@ -88,26 +106,30 @@ class Books:
         return made
 
     def adopt(self, accounts: Mapping[int, str]) -> None:
-        """Take over reservations of an earlier process, each with its account, to settle them here."""
+        """Take over reservations of an earlier process, so that they are settled here.
+
+        Args:
+            accounts: by ledger entry, the account of its model or judge.
+        """
         for entry, account in accounts.items():
             self._accounts[entry] = account
             self._in_flight.update((RUN_ACCOUNT, account))
 
     def unsettled(self, entries: Iterable[int]) -> set[int]:
-        """Return those reservations whose cost is not booked yet."""
+        """Return those reservations whose true cost is not booked yet."""
         return self._ledger.unsettled(entries)
 
     def answered(self, key: str) -> bool:
-        """Tell whether the cache holds an answer under a key."""
+        """Tell whether the cache holds an answer under a key, whoever asked it."""
         return bool(self._cache.lookup([key]))
 
     def ticket(self, entry: int) -> str:
-        """Return the name of a reservation as the cache keeps it."""
+        """Return the name by which the cache remembers the reservation that paid for an answer."""
         return self._ledger.ticket(entry)
 
 
 class Writer:
-    """The writer of one event loop: `await` returns when the thing is on the disk."""
+    """The writer of one event loop: an `await` returns when the thing is on the disk."""
 
     def __init__(self, books: Books) -> None:
         self.books = books
@@ -118,9 +140,14 @@ class Writer:
         self._settled = asyncio.Event()
 
     async def reserve(self, call: Call, amount: int) -> Reserved:
-        """Claim and reserve; a refusal is final only when nothing of the account that refused is in flight any more.
+        """Claim and reserve for one attempt.
 
-        What is in flight may settle for less than it reserved, so until then the call waits and asks again.
+        A refusal is final only when nothing of the refusing account is in flight any more. What is in flight may settle
+        for less than it reserved, so until then the call waits and asks again.
+
+        Args:
+            call: the call.
+            amount: its worst case in picodollars.
         """
         while True:
             future: asyncio.Future[Reserved] = asyncio.get_running_loop().create_future()
@@ -141,18 +168,33 @@ class Writer:
             self.drop(made, 0)
 
     def drop(self, entry: int, cost: int | None) -> None:
-        """Note the end of an attempt whose worker does not wait: never made (0), or cut off (None)."""
+        """Note the end of an attempt whose worker does not wait for the disk.
+
+        Args:
+            entry: its ledger entry.
+            cost: 0 where it was never made, None where it was cut off and may be billed.
+        """
         self._records.costs[entry] = cost
 
     def let_go(self, call: Call) -> None:
-        """Note that a call is asked no further by this process."""
+        """Note that this process asks a call no further, so that another one may."""
         self._records.released.append(call.key)
         self._schedule()
 
     async def write(
         self, *, entry: int, cost: int | None, answer: Entry | None = None, failure: tuple[str, str] | None = None
     ) -> dict[str, Answer]:
-        """Put an attempt's end on the disk; returns answers that another process had stored first."""
+        """Put the end of an attempt on the disk.
+
+        Args:
+            entry: its ledger entry.
+            cost: what it cost in picodollars; None where that is unknown.
+            answer: the answer to store, where there is one.
+            failure: (key, code) of a call that failed for good.
+
+        Returns:
+            Answers that another process had stored first, by key.
+        """
         self._records.costs[entry] = cost
         if answer is not None:
             self._records.answers.append(answer)
@@ -161,6 +203,7 @@ class Writer:
         future: asyncio.Future[dict[str, Answer]] = asyncio.get_running_loop().create_future()
         self._written.append(future)
         self._schedule()
+        # A worker that is canceled here must not take the result from the commit that others share.
         return await asyncio.shield(future)
 
     def _schedule(self) -> None:
@@ -169,7 +212,7 @@ class Writer:
             asyncio.get_running_loop().call_soon(self.flush)
 
     def flush(self) -> None:
-        """Commit everything that is waiting."""
+        """Commit everything that is waiting. An error of the disk is raised in every worker that waits for it."""
         self._scheduled = False
         records, written, wanted = self._records, self._written, self._wanted
         self._records, self._written, self._wanted = Records(), [], []
