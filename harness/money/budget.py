@@ -1,12 +1,19 @@
-"""Money: caps, reservations and the ledger of a run (contract: stages, "Spend caps").
+"""Money: caps, reservations and the ledger of a run.
 
-Before each attempt its worst case is reserved, on the disk; afterwards the reservation is settled at what the attempt
-cost. What is committed (settled, open and lost) never passes a cap, whatever the number of workers or processes:
-the check and the reservation are one SQLite transaction. All money is in whole picodollars.
+Before each attempt its worst case is reserved on the disk. Afterwards the reservation is settled at what the attempt
+cost. What is committed (settled, open and lost) never passes a cap, whatever the number of workers or processes: check
+and reservation are one SQLite transaction. All money is in whole picodollars, so sums are exact.
 
-States of an entry: `open` reserved, the attempt is in flight · `settled` at its cost · `lost` in a crash, an interrupt
-or a broken connection, counted as spent at its worst case until the operator settles it · `reused` an answer from the
-cache that an earlier run paid for: part of what this run's answers cost, never counted against a cap.
+States of an entry:
+
+- `open`: reserved, the attempt is in flight.
+- `settled`: booked at its cost.
+- `lost`: in a crash, an interrupt or a broken connection. It counts as spent at its worst case until the operator
+settles it.
+- `reused`: an answer from the cache that an earlier run paid for. It is part of what this run's answers cost, and never
+counts against a cap.
+
+See contract: stages, "Spend caps".
 """
 
 from __future__ import annotations
@@ -43,20 +50,26 @@ CREATE TABLE failures (key TEXT PRIMARY KEY, code TEXT NOT NULL) STRICT
 
 
 def picodollars(usd: float) -> int:
-    """Return an amount in whole picodollars."""
+    """Return US dollars in picodollars (10^-12 dollars), to the nearest whole one."""
     return round(usd * PICO)
 
 
 def dollars(amount: int) -> float:
-    """Return picodollars as US dollars."""
+    """Return picodollars in US dollars, to be shown and not to be added up."""
     return amount / PICO
 
 
 def worst_case(request: Request, prices: Prices) -> int:
-    """Return the most that one attempt may cost: UTF-8 bytes + 64 prompt tokens, and max_tokens of answer.
+    """Return the most that one attempt may cost, in picodollars (contract: stages, "Spend caps").
 
-    The bytes are those of the messages and of the answer's schema, which vendors may count as prompt.
+    That is as many prompt tokens as the messages and the answer's schema have UTF-8 bytes, plus 64, and `max_tokens` of
+    answer. No tokenizer makes more tokens than bytes.
+
+    Args:
+        request: what is asked.
+        prices: the declared prices of the model.
     """
+    # 64 covers the few tokens that a chat format puts around the messages.
     size = sum(len(m.content.encode()) for m in request.messages)
     if request.schema is not None:
         size += len(str(request.schema).encode())
@@ -65,7 +78,7 @@ def worst_case(request: Request, prices: Prices) -> int:
 
 @dataclass(frozen=True)
 class Book:
-    """What one role's calls came to, in picodollars."""
+    """What the calls of one role came to, in picodollars, by state of their entries."""
 
     settled: int = 0
     lost: int = 0
@@ -74,36 +87,46 @@ class Book:
 
     @property
     def total(self) -> int:
-        """All of it: the manifest's figure."""
+        """What the answers cost, whoever paid for them: the manifest's figure."""
         return self.settled + self.lost + self.open + self.reused
 
     @property
     def committed(self) -> int:
-        """What counts against the caps."""
+        """What counts against the caps: everything but answers from the cache."""
         return self.settled + self.lost + self.open
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """A reservation that was not made, and the account whose cap it could have passed."""
+    """A reservation that was not made; `account` is the one whose cap it could have passed."""
 
     account: str
 
 
 def account_of(call: Call) -> str:
-    """Return the account of a call's model or judge."""
+    """Return the account of a call's model or judge: `subject:SLUG` or `judge:SLUG`."""
     return f"{call.role}:{call.request.model}"
 
 
 def caps_of(plan: RunPlan) -> dict[str, int]:
-    """Return the caps of a plan by account, in picodollars."""
+    """Return the caps of a plan by account, in picodollars. An account without a cap is bounded by that of the run."""
     caps = {RUN_ACCOUNT: picodollars(plan.caps.run)}
     caps |= {f"subject:{m}": picodollars(usd) for m, usd in plan.caps.models.items()}
     return caps | {f"judge:{m}": picodollars(usd) for m, usd in plan.caps.judges.items()}
 
 
 class Ledger(Database):
-    """The ledger in a run folder, opened by one stage."""
+    """The ledger in a run folder, opened by one stage.
+
+    Args:
+        folder: the run folder.
+        run_id: id of the run, part of every ticket.
+        stage: `eval` or `judge`.
+        caps: by account, in picodollars.
+
+    Raises:
+        ToolError: the file cannot be read or written; InputError where it is damaged.
+    """
 
     remedy = (
         "bring back a copy of it, or move it away with its -wal and -shm files: answers stay in the cache, but what was"
@@ -118,7 +141,11 @@ class Ledger(Database):
         self._open: dict[int, tuple[str, str, int]] = {}  # role, model, reserved of what this process has in flight
 
     def remember_cache(self, path: str) -> None:
-        """Keep where the answers of this run are, as a path from the run's folder (`harness.engine.cache_choice`)."""
+        """Keep where the answers of this run are (`harness.engine.cache_choice`).
+
+        Args:
+            path: the cache's path as seen from the run's folder.
+        """
         # Not among the tables above: ledgers of the same format have been written without it.
         with transaction(self._db):
             self._db.execute("CREATE TABLE IF NOT EXISTS cache_file (path TEXT NOT NULL) STRICT")
@@ -127,25 +154,32 @@ class Ledger(Database):
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The open file, for what else a run remembers."""
+        """The open database, for other things that a run remembers in the same file."""
         return self._db
 
     @property
     def owner(self) -> str:
-        """The stage of the run folder, which its lock keeps to one process."""
+        """Who asks under this ledger: run folder and stage, which a lock keeps to one process."""
         return f"{self.path.resolve()}#{self._stage}"
 
     def overruns(self) -> dict[str, int]:
-        """Return the most that one call of each account cost beyond its reservation, in picodollars."""
+        """Return the most that one call of an account cost beyond its reservation, in picodollars, where one did."""
         query = "SELECT role || ':' || model, max(cost - reserved) FROM entries WHERE state = 'settled' GROUP BY 1"
         return {name: beyond for name, beyond in self._db.execute(query) if beyond > 0}
 
     def ticket(self, entry: int) -> str:
-        """Return the name of a reservation outside this ledger."""
+        """Return the name of a reservation outside this ledger, as the cache keeps it beside an answer."""
         return f"{self._run}/{entry}"
 
     def reserve(self, wanted: Sequence[tuple[Call, int]]) -> list[int | Refusal]:
-        """Reserve each call's amount unless that could pass a cap; returns entry ids or refusals, in order."""
+        """Reserve each call's worst case unless that could pass a cap.
+
+        Args:
+            wanted: (call, amount in picodollars), served in this order.
+
+        Returns:
+            For each call, in order: its entry, or the refusal.
+        """
         with transaction(self._db):
             committed = self._committed()
             number = int(self._db.execute("SELECT coalesce(max(id), 0) FROM entries").fetchone()[0])
@@ -188,9 +222,12 @@ class Ledger(Database):
         failures: Mapping[str, str] | None = None,
         answered: Iterable[str] = (),
     ) -> None:
-        """Settle entries at their cost in picodollars (None: lost).
+        """Settle reservations, in one transaction.
 
-        `failures` are the codes, by key, of calls that failed for good; `answered` are keys that now have an answer.
+        Args:
+            costs: by entry, the cost in picodollars; None where the attempt is lost.
+            failures: by key, the code of a call that failed for good.
+            answered: keys that have an answer now; an earlier failure of theirs is forgotten.
         """
         with transaction(self._db):
             committed = self._committed()
@@ -218,7 +255,13 @@ class Ledger(Database):
         return (row[0], row[1], row[2])
 
     def reuse(self, calls: Sequence[tuple[Call, int]]) -> None:
-        """Book cached answers at what they cost when they were paid for, unless this ledger knows their keys."""
+        """Book answers from the cache at what they cost when they were paid for.
+
+        A key that this ledger knows already is not booked again.
+
+        Args:
+            calls: (call, cost in picodollars).
+        """
         with transaction(self._db):
             known = self._known([call.key for call, _ in calls])
             fresh = {call.key: (call, cost) for call, cost in calls if call.key not in known}
@@ -243,10 +286,13 @@ class Ledger(Database):
         return {entry for entry, row in states.items() if row is not None and row[0] in ("open", "lost")}
 
     def asked(self, tickets: Mapping[str, str]) -> set[str]:
-        """Return those keys whose answer was asked for this run; `tickets` name the reservation that paid for each.
+        """Return those keys whose answer was asked for by this run, in this sitting or an earlier one.
 
-        An answer counts as asked where this very ledger holds that reservation for that key, in this sitting or an
-        earlier one. Everything else was in the cache already, or another run put it there first.
+        An answer counts as asked where this very ledger holds the reservation that paid for it. Everything else was in
+        the cache already, or another run put it there first.
+
+        Args:
+            tickets: by key, the ticket that the cache keeps beside the answer.
         """
         start = f"{self._run}/"
         numbers = {key: ticket.removeprefix(start) for key, ticket in tickets.items() if ticket.startswith(start)}
@@ -261,11 +307,17 @@ class Ledger(Database):
     def recover(
         self, cache: Cache, local: frozenset[str] = frozenset(), elsewhere: frozenset[int] = frozenset()
     ) -> int:
-        """Take up what a crash left open in this stage; returns how many entries are lost.
+        """Take up what a crash left open in this stage.
 
-        An entry whose answer reached the cache is settled at its cost. One of a model in `local` (answered inside this
-        process, so nobody can bill it) is settled at 0. Those in `elsewhere` stay open: a vendor works on them and a
-        later process collects them. The others are lost: they count as spent at their worst case.
+        An entry whose answer reached the cache is settled at its cost. The others are lost, with two exceptions.
+
+        Args:
+            cache: where answers may have arrived.
+            local: models that are answered inside this process. Nobody can bill those, so they are settled at 0.
+            elsewhere: entries that a vendor still works on. They stay open, and a later process collects them.
+
+        Returns:
+            How many entries are lost. They count as spent at their worst case.
         """
         query = "SELECT id, model, key FROM entries WHERE state = 'open' AND stage = ?"
         found = self._db.execute(query, (self._stage,)).fetchall()
@@ -278,7 +330,15 @@ class Ledger(Database):
         return sum(cost is None for cost in costs.values())
 
     def settle_lost(self, total: int) -> int:
-        """Book all lost entries together at what was billed for them, in picodollars; returns how many there were."""
+        """Book all lost entries at what was billed for them together.
+
+        Args:
+            total: the bill in picodollars, shared out in proportion to what was reserved; the last entry takes the
+                rest.
+
+        Returns:
+            How many entries there were.
+        """
         lost = self._db.execute("SELECT id, reserved FROM entries WHERE state = 'lost' ORDER BY id").fetchall()
         reserved = sum(amount for _, amount in lost)
         costs, rest = {}, total
@@ -291,26 +351,26 @@ class Ledger(Database):
         return len(lost)
 
     def book(self, role: str) -> Book:
-        """Return what a role's calls came to."""
+        """Return what the calls of a role, `subject` or `judge`, came to."""
         query = "SELECT state, sum(coalesce(cost, reserved)) FROM entries WHERE role = ? GROUP BY state"
         return Book(**dict(self._db.execute(query, (role,))))
 
     def committed(self, account: str = RUN_ACCOUNT) -> int:
-        """Return what an account has spent and reserved, in picodollars."""
+        """Return what an account has spent and reserved, in picodollars; 0 for one that was never used."""
         row = self._db.execute("SELECT committed FROM accounts WHERE name = ?", (account,)).fetchone()
         return int(row[0]) if row else 0
 
     def costs(self) -> dict[str, int]:
-        """Return what each key's calls cost, in picodollars: settled, lost and reused together."""
+        """Return what each key's calls cost, in picodollars: open, settled, lost and reused together."""
         query = "SELECT key, sum(coalesce(cost, reserved)) FROM entries GROUP BY key"
         return dict(self._db.execute(query))
 
     def failures(self) -> dict[str, str]:
-        """Return the code of every call whose last attempt failed for good, by key."""
+        """Return the code of each call whose last attempt failed for good, by key."""
         return dict(self._db.execute("SELECT key, code FROM failures"))
 
     def faults(self) -> list[str]:
-        """Say where the accounts differ from their entries: a ledger that was tampered with."""
+        """Return where accounts differ from the sums of their entries, as in a file that was changed by hand."""
         where = "FROM entries WHERE state <> 'reused'"
         sums = dict(self._db.execute(
             f"SELECT role || ':' || model, sum(coalesce(cost, reserved)) {where} GROUP BY role, model"

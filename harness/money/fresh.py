@@ -1,7 +1,9 @@
-"""Answers asked anew: a token of the run in each key, kept in its ledger (contract: stages, "Cache keys").
+"""Answers asked anew: a token of the run becomes part of each key, and its ledger remembers the token.
 
-A model's token stays until all of its prompts were asked under it, so that a stage that was stopped goes on and pays
-nothing twice; the next `--fresh` then takes a new one. Older answers stay in the cache for other runs.
+A model's token stays until all of its prompts were asked under it, so a stage that was stopped goes on and pays nothing
+twice. The next `--fresh` then takes a new one. Older answers stay in the cache for other runs.
+
+See contract: stages, "Cache keys".
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ _TABLE = "CREATE TABLE IF NOT EXISTS fresh (model TEXT PRIMARY KEY, token TEXT N
 
 
 class FreshTokens:
-    """The tokens in an open ledger."""
+    """The tokens in an open ledger. The table is made where the ledger lacks it."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._db = ledger.connection
@@ -27,11 +29,19 @@ class FreshTokens:
             self._db.execute(_TABLE)
 
     def by_model(self) -> dict[str, str]:
-        """Return the token of each model that was ever asked anew."""
+        """Return the token of each model that was ever asked anew, by slug."""
         return dict(self._db.execute("SELECT model, token FROM fresh"))
 
     def begin(self, models: Iterable[str], token: str) -> list[str]:
-        """Give each model a new token, unless it is still asked under an older one; returns those that are."""
+        """Give models a new token.
+
+        Args:
+            models: slugs.
+            token: the new token.
+
+        Returns:
+            Those models that keep an older token, because not all of their prompts were asked under it yet.
+        """
         open_ = {row[0] for row in self._db.execute("SELECT model FROM fresh WHERE NOT done")}
         wanted = list(models)
         with transaction(self._db):
@@ -41,13 +51,18 @@ class FreshTokens:
         return [model for model in wanted if model in open_]
 
     def end(self, models: Iterable[str]) -> None:
-        """Note that all prompts of these models were asked."""
+        """Note that all prompts of these models were asked, so that the next `--fresh` takes a new token."""
         with transaction(self._db):
             self._db.executemany("UPDATE fresh SET done = 1 WHERE model = ?", [(model,) for model in models])
 
 
 def remembered_tokens(folder: Path) -> dict[str, tuple[str, bool]]:
-    """Return token and whether it is done, by model, of a run's ledger; writes nothing."""
+    """Read the tokens of a run's ledger without opening it as one; nothing is written.
+
+    Returns:
+        By model, the token and whether all its prompts were asked. Empty without a ledger, or where nothing was asked
+        anew.
+    """
     ledger = folder / LEDGER
     if not ledger.is_file():
         return {}
