@@ -1,7 +1,9 @@
 """Anthropic's message batches: requests in one call, results as a stream of lines.
 
-A chat completion is put into the vendor's form on the way out, and a message into that of a chat completion on the way
-back, so that everything behind reads replies of one kind.
+A chat completion is put into the vendor's form on the way out, and a message into the form of a chat completion on the
+way back. So everything behind this module reads replies of one kind.
+
+See contract: stages, "Batch endpoints".
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ _LEFT_OUT = frozenset({"messages", "seed", "response_format", "n", "logprobs", "
 
 
 class AnthropicBatches:
-    """`Dialect` of `/messages/batches`."""
+    """`Dialect` of the vendor's `/messages/batches`."""
 
     largest = 100_000
     largest_bytes = 240_000_000  # the documented limit is 256 MB
@@ -35,7 +37,7 @@ class AnthropicBatches:
         self._client = client
 
     def request(self, custom_id: str, body: dict[str, Any]) -> bytes:
-        """Return one request of the batch: a Messages call, its system text apart."""
+        """Return one request of the batch: a Messages call, in which the system text stands apart."""
         system = "\n\n".join(m["content"] for m in body["messages"] if m["role"] == "system")
         params = {k: v for k, v in body.items() if k not in _LEFT_OUT}
         params["messages"] = [m for m in body["messages"] if m["role"] != "system"]
@@ -45,14 +47,17 @@ class AnthropicBatches:
         return json.dumps(line, ensure_ascii=True, separators=(",", ":")).encode()
 
     async def submit(self, nonce: str, requests: Sequence[bytes]) -> str:  # noqa: ARG002 - it starts each custom_id
-        """Hand all requests in with one call."""
+        """Hand all requests in with one call.
+
+        The nonce needs no place of its own, because each custom_id begins with it.
+        """
         content = b'{"requests":[' + b",".join(requests) + b"]}"
         headers = {"Content-Type": "application/json"}
         reply = await self._client.json("POST", "/messages/batches", content=content, headers=headers)
         return field(reply, "id")
 
     async def standing(self, vendor_id: str) -> BatchStanding:
-        """Return how a batch stands."""
+        """Return how a batch stands. `ended` is the vendor's one word for an end of any kind."""
         batch = await self._client.json("GET", f"/messages/batches/{segment(vendor_id)}")
         said = str(batch.get("processing_status"))[:40]
         if said == "ended":
@@ -61,7 +66,7 @@ class AnthropicBatches:
         return BatchStanding("running" if said in ("in_progress", "canceling") else "unknown", said)
 
     async def results(self, standing: BatchStanding) -> AsyncIterator[BatchResult]:
-        """Yield what became of each request."""
+        """Yield what became of each request; lines of any other shape are passed over."""
         for file in standing.files:
             async for line in self._client.lines(file):
                 custom_id, result = line.get("custom_id"), line.get("result")
@@ -69,7 +74,10 @@ class AnthropicBatches:
                     yield _result(custom_id, result)
 
     async def find(self, nonce: str) -> str | None:
-        """Look into the results of the newest batches that have ended: only there is a custom_id shown."""
+        """Look for a nonce in the results of the newest batches that have ended.
+
+        Only results show a custom_id, so a batch that is still at work cannot be found.
+        """
         listed = await self._client.json("GET", f"/messages/batches?limit={_LISTED}")
         data = listed.get("data")
         for batch in data if isinstance(data, list) else []:
@@ -100,9 +108,12 @@ def _result(custom_id: str, result: Mapping[str, Any]) -> BatchResult:
 
 
 def chat_completion(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a message in the form of a chat completion: content parts, finish reason and usage under its names.
+    """Return a message in the form of a chat completion.
 
-    Tokens read from or written to the prompt cache are prompt tokens as well: the vendor counts them apart.
+    Tokens read from or written to the prompt cache are prompt tokens as well, which the vendor counts apart.
+
+    Args:
+        message: the vendor's message; fields of the wrong type count as absent.
     """
     usage = message.get("usage")
     fields = usage if isinstance(usage, Mapping) else {}

@@ -1,4 +1,7 @@
-"""Opens the batch endpoint of a plan: its client with the key, the vendor's dialect, the journal of the run."""
+"""Opens the batch endpoint of a plan: its client with the key, the vendor's dialect, the journal of the run.
+
+See contract: stages, "Batch endpoints".
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,18 @@ def batch_lane(
     name: str, limits: EndpointPlan, callees: Iterable[Callee], environment: Mapping[str, str],
     *, clock: Callable[[], float],
 ) -> VendorLane:  # fmt: skip
-    """Return the lane of an endpoint with `mode = "batch"`; raises InputError when its key is missing."""
+    """Return the lane of an endpoint with `mode = "batch"`.
+
+    Args:
+        name: the endpoint's name in run.toml.
+        limits: its settings.
+        callees: the models and judges that it serves.
+        environment: environment variables, where the keys are.
+        clock: seconds since 1970.
+
+    Raises:
+        InputError: its key is missing, or its proxy or certificates cannot be used.
+    """
     known, secrets = {callee.model: callee for callee in callees}, keys_of([limits], environment)
     check_connection(name, limits)
     client = open_client(limits, _headers(name, limits, environment))
@@ -52,10 +66,18 @@ def batch_lane(
 
 @contextmanager
 def open_journal(folder: Path, stage: str, endpoints: Iterable[object]) -> Iterator[frozenset[int]]:
-    """Hold a run's journal of batches open for the lanes among its endpoints.
+    """Hold a run's journal of batches open for those endpoints that take batches.
 
-    Yields the reservations that vendors still work on. Raises InputError where batches wait at an endpoint that takes
-    none any more: its calls would be paid for twice.
+    Args:
+        folder: the run folder.
+        stage: `eval` or `judge`.
+        endpoints: the stage's endpoints, of any kind.
+
+    Yields:
+        The reservations whose calls a vendor may still be working on.
+
+    Raises:
+        InputError: batches wait at an endpoint that takes none any more. Its calls would be paid for twice.
     """
     lanes = {e.name: e for e in endpoints if isinstance(e, VendorLane)}
     if not lanes and not (folder / JOURNAL).exists():

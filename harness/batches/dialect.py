@@ -1,4 +1,7 @@
-"""What every vendor's batch endpoint can do, in one form: hand in, ask how it stands, collect, find again."""
+"""What every vendor's batch endpoint can do, in one form: hand in, ask how it stands, collect, find again.
+
+See contract: stages, "Batch endpoints".
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,11 @@ from typing import Any, Literal, Protocol
 class BatchStanding:
     """How a batch stands.
 
-    `running`: ask again later. `over`: whatever it brought can be collected, also where it expired or was canceled.
-    `failed`: the vendor took nothing of it. `unknown`: a word that no documentation names. `said` is the vendor's word,
-    with its reasons where it gives any; `files` are what `results` reads.
+    Attributes:
+        state: `running`, ask again later; `over`, whatever it brought can be collected, also where it expired or was
+            canceled; `failed`, the vendor took nothing of it; `unknown`, a word that no documentation names.
+        said: the vendor's word, with its reasons where it gives any.
+        files: what `results` reads.
     """
 
     state: Literal["running", "over", "failed", "unknown"]
@@ -25,7 +30,8 @@ class BatchStanding:
 class BatchResult:
     """What became of one request: the HTTP status and body that a single call would have had.
 
-    `status` is None where the vendor did not try it (expired, canceled): nothing is billed, and it may be asked again.
+    `status` is None where the vendor did not try the request (expired, canceled). Nothing is billed then, and it may be
+    asked again.
     """
 
     custom_id: str
@@ -36,7 +42,10 @@ class BatchResult:
 class BatchError(Exception):
     """A batch endpoint could not be asked.
 
-    `final`: asking again will not help. `sent`: the vendor may have taken the request although no answer came.
+    Args:
+        reason: the cause in words.
+        final: whether asking again is of no use.
+        sent: whether the vendor may have taken the request although no answer came.
     """
 
     def __init__(self, reason: str, *, final: bool = False, sent: bool = False) -> None:
@@ -51,23 +60,40 @@ class Dialect(Protocol):
     largest_bytes: int  # of a batch's requests
 
     def request(self, custom_id: str, body: dict[str, Any]) -> bytes:
-        """Return one request as it stands in a batch, from the body of a single chat completion."""
+        """Return one request as it stands in a batch.
+
+        Args:
+            custom_id: its id, unique in the batch.
+            body: the body of a single chat completion.
+        """
         ...
 
     async def submit(self, nonce: str, requests: Sequence[bytes]) -> str:
-        """Hand in a batch; returns the vendor's id."""
+        """Hand in a batch.
+
+        Args:
+            nonce: a name by which `find` may know the batch again.
+            requests: what `request` returned for each call.
+
+        Returns:
+            The vendor's id of the batch.
+        """
         ...
 
     async def standing(self, vendor_id: str) -> BatchStanding:
-        """Return how a batch stands."""
+        """Ask how a batch stands, by the vendor's id."""
         ...
 
     def results(self, standing: BatchStanding) -> AsyncIterator[BatchResult]:
-        """Yield what became of the requests, in any order."""
+        """Yield what became of the requests, in any order; a request may be missing."""
         ...
 
     async def find(self, nonce: str) -> str | None:
-        """Return the id of a batch that was handed in under a nonce, or None where the vendor cannot tell."""
+        """Look for a batch that was handed in under a nonce.
+
+        Returns:
+            Its id; None where there is none, or the vendor does not show it.
+        """
         ...
 
     async def close(self) -> None:

@@ -1,4 +1,7 @@
-"""HTTP for batch endpoints: small JSON calls, uploads, and result files of any size, all bounded."""
+"""HTTP for batch endpoints: small JSON calls, uploads, and result files of any size, all bounded.
+
+See contract: stages, "Batch endpoints".
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,25 @@ _SHOWN = 200
 
 
 class BatchClient:
-    """Calls below one base URL. Raises BatchError for whatever goes wrong."""
+    """Calls below one base URL. Whatever goes wrong is a BatchError.
+
+    Args:
+        base_url: address of the endpoint.
+        client: the HTTP client, with the key in its headers.
+        largest_reply: bytes of a JSON reply, at most.
+        largest_line: bytes of one line of a result file, at most.
+    """
 
     def __init__(self, base_url: str, client: httpx2.AsyncClient, *, largest_reply: int, largest_line: int) -> None:
         self._base, self._client = base_url.rstrip("/"), client
         self._largest_reply, self._largest_line = largest_reply, largest_line
 
     def url(self, path: str) -> str:
-        """Return the address of a path below the base URL; an address stays what it is when it lies below it, too."""
+        """Return the address of a path below the base URL, or an address at the same host as it is.
+
+        Raises:
+            BatchError: it leads to another host.
+        """
         if not path.startswith(("http://", "https://")):
             return f"{self._base}{path}"
         own, other = httpx2.URL(self._base), httpx2.URL(path)
@@ -31,7 +45,16 @@ class BatchClient:
         return path
 
     async def json(self, method: str, path: str, **options: Any) -> dict[str, Any]:
-        """Make a call and return its JSON object."""
+        """Make a call and return the JSON object of its reply.
+
+        Args:
+            method: HTTP method.
+            path: path below the base URL, or an address at the same host.
+            options: content, form or headers, as httpx takes them.
+
+        Raises:
+            BatchError: no reply, an error status, a reply above its bound, or no JSON object.
+        """
         body = bytearray()
         async for chunk in self._stream(method, path, **options):
             body += chunk
@@ -46,12 +69,16 @@ class BatchClient:
         return data
 
     async def lines(self, path: str) -> AsyncIterator[dict[str, Any]]:
-        """Yield the JSON objects of a file of lines. A line that is none is passed over: its request counts as absent.
+        """Yield the JSON objects of a file of lines, such as results.
 
-        Lines end at a line feed and nowhere else: JSON strings may hold U+2028, which other splitters take for an end.
+        A line that is no object is passed over, so its request counts as absent.
+
+        Raises:
+            BatchError: the connection fails, or a line is above its bound.
         """
         rest = b""
         async for chunk in self._stream("GET", path):
+            # Split at line feeds only: JSON strings may hold U+2028, which splitlines takes for an end.
             *whole, rest = (rest + chunk).split(b"\n")
             if len(rest) > self._largest_line:
                 raise BatchError(f"a line of more than {self._largest_line:,} bytes", final=True)
@@ -112,7 +139,11 @@ def _words(text: str) -> str:
 
 
 def field(reply: Mapping[str, Any], name: str) -> str:
-    """Return a text that a reply must have; raises BatchError without it."""
+    """Return a text that a reply must have.
+
+    Raises:
+        BatchError: it is missing, empty, or no text. The vendor may have taken the request all the same.
+    """
     value = reply.get(name)
     if not isinstance(value, str) or not value:
         raise BatchError(f"a reply without {name}", sent=True)
@@ -120,7 +151,11 @@ def field(reply: Mapping[str, Any], name: str) -> str:
 
 
 def segment(name: str) -> str:
-    """Return an id as one segment of a path; raises BatchError for what could lead elsewhere."""
+    """Return a vendor's id as one segment of a path.
+
+    Raises:
+        BatchError: it holds characters that could lead to another path.
+    """
     if not name.isascii() or not all(c.isalnum() or c in "-_." for c in name) or name in (".", ".."):
         raise BatchError("an id that can be no part of an address", final=True)
     return name

@@ -5,6 +5,8 @@ its requests has come to an end, and a process that starts after a crash finds e
 
 States of a batch: `submitting` before the vendor's id is known; `submitted` with its id; `done` when nothing of it is
 left to collect.
+
+See contract: stages, "Batch endpoints".
 """
 
 from __future__ import annotations
@@ -46,7 +48,18 @@ CREATE INDEX requests_open ON requests (open) WHERE open = 1
 
 @dataclass(frozen=True)
 class BatchItem:
-    """One request of a batch: its id there, the key of its answer, and the reservation that pays for it."""
+    """One request of a batch.
+
+    Attributes:
+        custom_id: its id in the batch.
+        key: cache key of its answer.
+        entry: ledger entry that pays for it.
+        amount: what is reserved for it, in picodollars.
+        account: account of its model or judge.
+        attempts: how often it was handed in before.
+        tries: answers before this one that could not be used.
+        spent: what those cost, in picodollars.
+    """
 
     custom_id: str
     key: str
@@ -60,7 +73,11 @@ class BatchItem:
 
 @dataclass(frozen=True)
 class SubmittedBatch:
-    """A batch as the journal holds it; `items` are those that have not come to an end."""
+    """A batch as the journal holds it.
+
+    `vendor_id` is None where a crash came before the vendor had said it. `created` is in seconds since 1970. `items`
+    are those that have not come to an end.
+    """
 
     number: int
     nonce: str
@@ -70,7 +87,12 @@ class SubmittedBatch:
 
 
 class Journal(Database):
-    """The batches of a run, opened by one stage."""
+    """The batches of a run, opened by one stage.
+
+    Args:
+        folder: the run folder.
+        stage: `eval` or `judge`; each stage collects its own batches.
+    """
 
     remedy = (
         "bring back a copy of it, or move it away with its -wal and -shm files: batches that are still out are then not"
@@ -83,7 +105,17 @@ class Journal(Database):
         self._stage = stage
 
     def begin(self, endpoint: str, nonce: str, items: Sequence[BatchItem], *, now: int) -> int:
-        """Write a batch down before it is submitted; returns its number."""
+        """Write a batch down before it is submitted.
+
+        Args:
+            endpoint: name of the endpoint.
+            nonce: what each custom_id begins with.
+            items: its requests.
+            now: seconds since 1970.
+
+        Returns:
+            The batch's number in the journal.
+        """
         with transaction(self._db):
             row = (endpoint, self._stage, nonce, now)
             insert = "INSERT INTO batches (endpoint, stage, nonce, state, created) VALUES (?, ?, ?, 'submitting', ?)"
@@ -97,14 +129,14 @@ class Journal(Database):
         return number
 
     def submitted(self, number: int, vendor_id: str) -> None:
-        """Keep the vendor's id of a batch."""
+        """Keep the vendor's id of a batch, the one way back to it."""
         with transaction(self._db):
             self._db.execute(
                 "UPDATE batches SET vendor_id = ?, state = 'submitted' WHERE number = ?", (vendor_id, number)
             )
 
     def ended(self, number: int, custom_ids: Iterable[str]) -> None:
-        """Note that requests of a batch have come to an end; the batch is done with its last one."""
+        """Note that requests of a batch have come to an end. The batch is done with its last one."""
         with transaction(self._db):
             self._db.executemany(
                 "UPDATE requests SET open = 0 WHERE batch = ? AND custom_id = ?", [(number, i) for i in custom_ids]
@@ -125,12 +157,12 @@ class Journal(Database):
         return [SubmittedBatch(n, nonce, vendor_id, created, self._items(n)) for n, nonce, vendor_id, created in found]
 
     def endpoints(self) -> set[str]:
-        """Return the endpoints at which batches of this stage wait."""
+        """Return the names of the endpoints at which batches of this stage wait."""
         query = "SELECT DISTINCT endpoint FROM batches WHERE stage = ? AND state <> 'done'"
         return {row[0] for row in self._db.execute(query, (self._stage,))}
 
     def entries(self) -> frozenset[int]:
-        """Return the reservations whose calls a vendor may still be working on: no crash has lost these."""
+        """Return the reservations whose calls a vendor may still be working on. A crash has not lost these."""
         query = "SELECT entry FROM requests JOIN batches ON number = batch WHERE open = 1 AND stage = ?"
         return frozenset(row[0] for row in self._db.execute(query, (self._stage,)))
 

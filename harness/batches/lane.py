@@ -1,8 +1,10 @@
 """Calls that go to a vendor in batches: reserved, written down, handed in, waited for, collected, booked.
 
-The order of writing is that of single calls, with one step more: reserve in the ledger, write the batch into the
-journal, hand it in, keep its id; later store answers, settle reservations, end the journal's requests. A crash at any
-point leaves either a batch that the next process finds and collects, or reservations that count as spent.
+The order of writing is that of single calls, with steps more: reserve in the ledger, write the batch into the journal,
+hand it in, keep its id; later store answers, settle reservations, end the journal's requests. A crash at any point
+leaves either a batch that the next process finds and collects, or reservations that count as spent.
+
+See contract: stages, "Batch endpoints".
 """
 
 from __future__ import annotations
@@ -49,13 +51,13 @@ class PendingCall:
 
     @property
     def request(self) -> Request:
-        """The request as it is asked now."""
+        """The request as it is asked now, with the number of earlier tries, which shifts its seed."""
         return replace(self.call.request, try_=self.tries) if self.tries else self.call.request
 
 
 @dataclass
 class InFlight:
-    """A batch that the vendor works on; `asked` by custom_id holds those of its calls that this stage wants."""
+    """A batch that the vendor works on; `asked` holds, by custom_id, those of its calls that this stage wants."""
 
     batch: SubmittedBatch
     vendor_id: str
@@ -63,7 +65,17 @@ class InFlight:
 
 
 class VendorLane:
-    """The queue of one endpoint that takes batches."""
+    """The queue of one endpoint that takes batches.
+
+    Args:
+        name: the endpoint's name in run.toml.
+        dialect: the vendor's way with batches.
+        plan: sizes, pauses and bounds of its batches.
+        attempts: how often a call is handed in, at most.
+        body: makes the body of a single call.
+        read: reads a result as the reply of a single call.
+        clock: seconds since 1970.
+    """
 
     journal: Journal  # of the run, open as long as the lane works (`harness.batches.connect.open_journal`)
 
@@ -77,7 +89,10 @@ class VendorLane:
         self._flying: list[InFlight] = []
 
     async def work(self, queue: deque[Call], desk: Desk) -> None:
-        """Empty the queue: first collect what earlier processes handed in, then hand in the rest."""
+        """Empty the queue: collect what earlier processes handed in, then hand in the rest.
+
+        A batch that is still at work when the stage stops stays in the journal for the next process.
+        """
         calls = {call.key: call for call in queue}
         queue.clear()
         try:
@@ -93,7 +108,7 @@ class VendorLane:
         self._part(desk)
 
     async def close(self) -> None:
-        """Close the connections. The journal is closed by whoever opened it."""
+        """Close the connections. Whoever opened the journal closes it."""
         await self._dialect.close()
 
     def _part(self, desk: Desk) -> None:
@@ -183,6 +198,7 @@ class VendorLane:
             if desk.outcome.closed(asked.call):
                 desk.outcome.leave(asked.call)
                 continue
+            # The custom_id is not made yet; it is shorter than 64 characters.
             length = len(self._dialect.request("x" * 64, self._body(asked.request))) + 1
             fits = size + length <= self._dialect.largest_bytes
             if chosen and not (fits and asked.request.api_model == chosen[0].request.api_model):
@@ -217,6 +233,8 @@ class VendorLane:
         """Hand a batch in. Where no answer came, look for it before it is handed in once more."""
 
         async def attempt() -> str:
+            # No answer came to the first try, but the vendor may have taken the batch. Handing it in blindly again
+            # would pay twice.
             if sent and (found := await self._dialect.find(nonce)):
                 return found
             try:
@@ -272,6 +290,7 @@ class VendorLane:
             if len(chunk) >= _COMMIT:
                 self._commit(flight, chunk, desk)
                 chunk = []
+        # What no file mentions was not tried.
         absent = [(item, BatchResult(i, None)) for i, item in items.items() if i not in seen]
         failed = standing.state == "failed"
         self._commit(flight, [*chunk, *absent], desk, keep=failed)

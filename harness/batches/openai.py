@@ -1,4 +1,7 @@
-"""OpenAI's batches, and those of the vendors that speak the same way: a file of requests in, files of results out."""
+"""OpenAI's batches, and those of vendors that speak the same way: a file of requests in, files of results out.
+
+See contract: stages, "Batch endpoints".
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _NONCE = "aibiasbench_batch"
 
 
 class OpenAIBatches:
-    """`Dialect` of `/files` and `/batches`."""
+    """`Dialect` of the vendor's `/files` and `/batches`."""
 
     largest = 50_000
     largest_bytes = 190_000_000  # the documented limit is 200 MB
@@ -27,12 +30,15 @@ class OpenAIBatches:
         self._client = client
 
     def request(self, custom_id: str, body: dict[str, Any]) -> bytes:
-        """Return one line of the input file."""
+        """Return one line of the input file.
+
+        It is ASCII with other characters escaped, so no reader can take one of them for the end of a line.
+        """
         line = {"custom_id": custom_id, "method": "POST", "url": _PATH, "body": body}
         return json.dumps(line, ensure_ascii=True, separators=(",", ":")).encode()
 
     async def submit(self, nonce: str, requests: Sequence[bytes]) -> str:
-        """Upload the requests, then make a batch of them; `nonce` goes into its metadata."""
+        """Upload the requests, then make a batch of them; the nonce goes into its metadata, where `find` reads it."""
         file = (f"{nonce}.jsonl", b"\n".join(requests) + b"\n", "application/jsonl")
         try:
             uploaded = await self._client.json("POST", "/files", data={"purpose": "batch"}, files={"file": file})
@@ -60,7 +66,7 @@ class OpenAIBatches:
         return BatchStanding("running" if word in _RUNNING else "unknown", said)
 
     async def results(self, standing: BatchStanding) -> AsyncIterator[BatchResult]:
-        """Yield the lines of the output and the error file."""
+        """Yield the lines of output and error file; a line without a status is a request that was not tried."""
         for file in standing.files:
             async for line in self._client.lines(file):
                 custom_id, response = line.get("custom_id"), line.get("response")

@@ -1,6 +1,6 @@
 """The question put to a judge and its strict JSON answer: messages, schema, validation.
 
-See contract: verdicts, "A judge's answer".
+See contract: verdicts, "What a judge is shown"; contract: verdicts, "A judge's answer".
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Strict(BaseModel):
 
 
 class ScoreAnswer(_Strict):
-    """What a judge of a score rubric answers."""
+    """What a judge of a score rubric answers: `score` from 0 to 100, None for a refusal."""
 
     score: int | None = Field(ge=0, le=100)
     refusal: bool
@@ -44,7 +44,7 @@ class ScoreAnswer(_Strict):
 
 
 class LabelAnswer(_Strict):
-    """What a judge of a label rubric answers; each rubric narrows `label` to its own."""
+    """What a judge of a label rubric answers. Each rubric narrows `label` to labels of its own."""
 
     label: str
     verdict_matches_prose: bool
@@ -58,24 +58,24 @@ class _Read(NamedTuple):
 
 @dataclass(frozen=True)
 class Ballot:
-    """How judges are asked under one rubric."""
+    """How judges are asked under one rubric, and how their answers are read."""
 
     rubric: Rubric
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The labels that a judge may give, REFUSAL last."""
+        """The labels that a judge may give, in the rubric's order, REFUSAL last."""
         return (*(item.label for item in self.rubric.labels), REFUSAL)
 
     @cached_property
     def reminder(self) -> str:
-        """The last lines of the user message: the form of the answer, for endpoints that cannot enforce a schema."""
+        """The last lines of the user message: the answer's form, for endpoints that cannot enforce a schema."""
         quoted = " | ".join(f'"{label}"' for label in self.labels)
         return _REMINDER + (_SCORE_KEYS if self.rubric.scale == "score" else _LABEL_KEYS % quoted)
 
     @cached_property
     def schema(self) -> dict[str, Any]:
-        """The JSON schema of the answer, strict in the sense of `response_format`."""
+        """The JSON schema of the answer, strict in the sense of `response_format`: all keys required, no others."""
         evidence = {"type": "string", "description": f"At most {EVIDENCE_WORDS} words."}
         if self.rubric.scale == "score":
             score = {"type": ["integer", "null"], "minimum": 0, "maximum": 100}
@@ -98,19 +98,30 @@ class Ballot:
         return create_model("RubricAnswer", __base__=LabelAnswer, label=(narrowed, ...))
 
     def messages(self, prompt: str, response: str) -> tuple[Message, Message]:
-        """Return the judge's two messages for a masked prompt and response: the rubric's own prompt, then the case."""
+        """Return the two messages that a judge is shown: the rubric's own prompt, then the case.
+
+        Args:
+            prompt: the prompt, masked where the rubric asks for it.
+            response: the model's answer, likewise.
+        """
         user = f"{fenced(prompt, response)}\n{self.reminder}"
         return Message("system", self.rubric.judge_prompt), Message("user", user)
 
     def check(self, answer: Answer) -> str | None:
-        """Say why a judge's answer cannot be used (a code of `VOTE_ERRORS`), or None."""
+        """Return why a judge's answer cannot be used, as a code of `VOTE_ERRORS`; None where it can."""
         read = self._read(answer)
         return read if isinstance(read, str) else None
 
     def vote(self, answer: Answer, *, judge: str, role: str, key: str) -> Vote:
-        """Turn a judge's answer into its vote; an answer that cannot be used becomes an error, never a guess.
+        """Turn a judge's answer into its vote. An answer that cannot be used becomes an error, never a guess.
 
-        The text is read anew even where the cache holds it as unusable: the rule may have changed since.
+        The text is read anew even where the cache holds it as unusable, because the rules may have changed since.
+
+        Args:
+            answer: the judge's answer.
+            judge: slug of the judge.
+            role: `primary` or `tiebreak`.
+            key: cache key of the answer.
         """
         read = self._read(reread(answer, raw=True))
         if isinstance(read, str):
@@ -152,12 +163,22 @@ class Ballot:
 
 
 def failed_vote(error: str, *, judge: str, role: str, key: str | None) -> Vote:
-    """Return the vote of a judge whose answer never came or cannot be used."""
+    """Return the vote of a judge whose answer never came or cannot be used.
+
+    Args:
+        error: a code of `VOTE_ERRORS`.
+        judge: slug of the judge.
+        role: `primary` or `tiebreak`.
+        key: cache key of the answer.
+    """
     return Vote(judge, role, None, None, None, None, None, error, key)
 
 
 def fenced(prompt: str, response: str) -> str:
-    """Return both texts between fences that occur in neither."""
+    """Return both texts between fences.
+
+    The fence grows until it occurs in neither text, so no answer can close it and pose as an instruction.
+    """
     fence = _FENCE
     while fence in prompt or fence in response:
         fence += "="
@@ -165,7 +186,7 @@ def fenced(prompt: str, response: str) -> str:
 
 
 def unfenced(message: str) -> tuple[str, str]:
-    """Return prompt and response of a judge's user message."""
+    """Return prompt and response of a judge's user message, the inverse of `fenced`."""
     fence, _, rest = message.partition(" question\n")
     prompt, _, rest = rest.partition(f"\n{fence} answer\n")
     return prompt, rest.rpartition(f"\n{fence}\n")[0]

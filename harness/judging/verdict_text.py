@@ -1,7 +1,9 @@
 """A judge's reply down to the JSON of its verdict: packaging comes off, what is inside stays as strict as ever.
 
 Packaging is what a model or its server puts around an answer without a choice of words: one surrounding fence, one
-leading thought, stop tokens at the end, a tool call (contract: verdicts, "Packaging of a verdict").
+leading thought, stop tokens at the end, a tool call.
+
+See contract: verdicts, "Packaging of a verdict".
 """
 
 from __future__ import annotations
@@ -27,14 +29,20 @@ NO_JSON = object()
 
 
 class VerdictText(NamedTuple):
-    """The parsed JSON of a reply, `NO_JSON` where there is none, and what was taken off to get at it."""
+    """The parsed JSON of a reply, and what was taken off to get at it.
+
+    `data` is `NO_JSON` where there is none; nothing counts as taken off then.
+    """
 
     data: Any
     unwrapped: frozenset[str]
 
 
 def read_verdict(text: str) -> VerdictText:
-    """Parse a judge's reply, as it is or without its packaging; JSON that is there as it stands is never touched."""
+    """Parse a judge's reply, as it is or without its packaging.
+
+    A reply that is JSON as it stands is never touched, but for a verdict in the arguments of a single tool call.
+    """
     found = _load(text)
     if found is not NO_JSON:
         called = _called(found)
@@ -43,7 +51,7 @@ def read_verdict(text: str) -> VerdictText:
 
 
 def in_order(unwrapped: frozenset[str]) -> str | None:
-    """Return what was taken off as a vote has it: in the order of the closed list, joined by `;`."""
+    """Return what was taken off as a vote has it: in the order of `UNWRAPPED`, joined by `;`; None for nothing."""
     return ";".join(name for name in UNWRAPPED if name in unwrapped) or None
 
 
@@ -106,15 +114,22 @@ def _no_repeated_key(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def whole_number(value: Any) -> Any:
-    """Return `70.0` as 70, which JSON Schema counts as an integer, too; any other value as it is."""
+    """Return `70.0` as 70, which JSON Schema takes for an integer too; any other value as it is."""
     if isinstance(value, Decimal) and 0 <= value <= 100 and value == value.to_integral_value():
         return int(value)
     return value
 
 
 def cut_evidence(text: str, words: int, characters: int) -> tuple[str, bool]:
-    """Return a judge's evidence, at most so many words and characters of it, and whether any was cut off."""
+    """Return the start of a judge's evidence, and whether any of it was cut off.
+
+    Args:
+        text: the evidence.
+        words: most words.
+        characters: most code points, for a text without spaces.
+    """
     clean = whole(text)
+    # Only the beginning is split into words: a reply may be megabytes long.
     found = list(re.finditer(r"\S+", clean[: 20 * characters]))
     end = found[words - 1].end() if len(found) > words else len(clean)
     kept = clean[: min(end, characters)]

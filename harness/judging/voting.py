@@ -1,9 +1,9 @@
 """Stage judge: every answer of a run before its panel, masked, until each row has a verdict.
 
-Reads the answers of stage eval from the cache. Both primaries of all rows are asked first; then, where they disagree
-and the panel still has one, the tiebreak. What comes out are the rows of the receipts (`harness.stages.receipts`).
+Answers of stage eval come from the cache. Both primaries of all rows are asked first; then the tiebreak, where they
+disagree and the panel has one. What comes out becomes the rows of the receipts (`harness.stages.receipts`).
 
-See contract: stages, "judge".
+See contract: stages, "judge"; contract: verdicts, "Panel".
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ERROR = Verdict(None, None, "error")
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """One judge's place on the panel of one row, and the key of its call."""
+    """One judge's place on the panel of one row, with the cache key of its call."""
 
     judge: str
     role: str
@@ -37,11 +37,20 @@ class Seat:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A planned row with its answer and what the judges see of it.
+    """A planned row with its answer, and what the judges see of it.
 
-    `answer` is None where the call failed for good, and `failure` says how (a code of `VOTE_ERRORS`). `shown` is None
-    where nobody votes: no answer, one that was cut before it began, or the vendor's own filter gave it. `spans` are the
-    code points of the answer's text that were masked.
+    Attributes:
+        row: the planned row.
+        rubric: the rubric of its concept.
+        panel: the judges of its model.
+        answer: the model's answer; None where the call failed for good.
+        spans: what was masked in the answer's text, in code points.
+        leak: whether a term is still there after masking.
+        shown: the messages for the judges. None where nobody votes: no answer, one that was cut before it began, or a
+            refusal by the vendor's filter.
+        votes: the votes so far, in panel order.
+        keys: the cache keys of these votes.
+        failure: why there is no answer, a code of `VOTE_ERRORS`.
     """
 
     row: PlannedRow
@@ -57,21 +66,21 @@ class Case:
 
     @property
     def outcome(self) -> str:
-        """What became of the question to the model: one of `generator.schema.verdict.OUTCOMES`."""
+        """What became of the question to the model, one of `OUTCOMES` (contract: receipts, "Outcome")."""
         if self.answer is None:
             return "failed"
         return self.answer.outcome if self.answer.outcome in OUTCOMES else "answered"
 
     @property
     def verdict(self) -> Verdict:
-        """What the row comes to (contract: stages, "Replies"; contract: verdicts, "Final label")."""
+        """What the row comes to (contract: verdicts, "Final label")."""
         if self.outcome in ("failed", "cut_before_answer"):
             return _ERROR
         return REFUSED if self.outcome == "filtered" else final_verdict(self.votes, self.rubric)
 
     @property
     def undecided(self) -> bool:
-        """Whether two valid primary votes disagree and a tiebreak can vote."""
+        """Whether two valid primary votes disagree and a tiebreak can settle it."""
         if self.panel.tiebreak is None or len(self.votes) != 2 or any(v.error for v in self.votes):
             return False
         return not primaries_agree(self.votes, self.rubric)
@@ -79,7 +88,7 @@ class Case:
 
 @dataclass
 class Bench:
-    """The judges of a run: makes their calls and turns their answers into votes."""
+    """The judges of a run: makes their calls, and turns their answers into votes."""
 
     plan: RunPlan
     bank: Bank
@@ -91,7 +100,12 @@ class Bench:
         self.ballots = {rubric.id: Ballot(rubric) for rubric in self.bank.rubrics}
 
     def case(self, row: PlannedRow, found: Answer | str) -> Case:
-        """Mask a row's answer and write the ballot that its panel is shown; a text is the code of a failed call."""
+        """Mask a row's answer, and write the ballot that its panel is shown.
+
+        Args:
+            row: the planned row.
+            found: its answer, or the code of a call that failed for good.
+        """
         concept = row.prompt.concept
         rubric, panel = self.bank.rubric[concept.rubric], self.plan.panel(row.model)
         answer = reread(found) if isinstance(found, Answer) else None
@@ -100,6 +114,7 @@ class Bench:
         if not rubric.mask_groups:
             shown = self._shown(rubric, row.prompt.rendered.text, answer)
             return Case(row, rubric, panel, answer, shown=shown)
+        # One masker for all answers to a concept, so that its expressions are compiled once.
         masker = self._maskers.get(concept.id) or self._maskers.setdefault(concept.id, masker_for(self.bank, concept))
         spans = tuple(masker.spans(answer.text))
         masked = apply_mask(answer.text, spans)
@@ -112,15 +127,15 @@ class Bench:
         return self.ballots[rubric.id].messages(prompt, answer.text)
 
     def primaries(self, case: Case) -> tuple[Seat, ...]:
-        """Return the two primary seats of a case, none where nobody votes."""
+        """Return the two primary seats of a case; none where nobody votes."""
         return tuple(self._seat(case, judge, "primary") for judge in case.panel.primary) if case.shown else ()
 
     def tiebreaks(self, case: Case) -> tuple[Seat, ...]:
-        """Return the tiebreak's seat where a case is undecided, else none."""
+        """Return the seat of the tiebreak where a case is undecided, otherwise none."""
         return (self.tiebreak(case),) if case.undecided else ()
 
     def tiebreak(self, case: Case) -> Seat:
-        """Return the tiebreak's seat of an undecided case."""
+        """Return the seat of the tiebreak of an undecided case."""
         assert case.panel.tiebreak is not None
         return self._seat(case, case.panel.tiebreak, "tiebreak")
 
@@ -134,7 +149,7 @@ class Bench:
         return Seat(judge, role, keys.key(case.shown, case.row.repeat))
 
     def call(self, case: Case, seat: Seat) -> Call:
-        """Return the call behind a seat."""
+        """Return the call behind a seat. Seats with equal keys are asked once."""
         assert case.shown is not None
         judge, ballot = self.plan.judge[seat.judge], self.ballots[case.rubric.id]
         params = self.plan.sent_params(judge)
@@ -142,7 +157,16 @@ class Bench:
         return Call(seat.key, "judge", judge.endpoint, request, ballot.check, case.rubric.id)
 
     def voted(self, case: Case, seats: Iterable[Seat], outcome: Outcome) -> Case:
-        """Return the case with the votes of these seats added; every seat has an answer or a failure."""
+        """Return the case with the votes of some seats added.
+
+        Args:
+            case: the case.
+            seats: seats in panel order. Each has an answer or a failure in `outcome`.
+            outcome: what the judges' calls came to.
+
+        Raises:
+            KeyError: a seat has neither, because its call was left.
+        """
         ballot = self.ballots[case.rubric.id]
         votes, keys = list(case.votes), list(case.keys)
         for seat in seats:
@@ -158,7 +182,15 @@ class Bench:
 def found_answers(
     rows: Iterable[PlannedRow], answers: Mapping[str, Answer], failures: Mapping[str, str]
 ) -> Iterator[tuple[PlannedRow, Answer | str]]:
-    """Yield the rows that were asked with the answer, or the code of a call that failed for good; others are absent."""
+    """Yield the rows that came to an end, each with its answer or with the code of the call that failed for good.
+
+    Rows that were never asked are left out: they are absent and no errors.
+
+    Args:
+        rows: planned rows.
+        answers: by key, from the cache.
+        failures: by key, from the ledger.
+    """
     for row in rows:
         if row.key in answers:
             yield row, answers[row.key]

@@ -1,7 +1,9 @@
-"""Folds text to the plain letters that a person reads, keeping the way back to the original.
+"""Folds text to the plain letters that a person reads, and keeps the way back to the original.
 
 Case, accents, compatibility forms (full width, mathematical, circled), letters of other scripts that look Latin,
-combining marks and invisible characters are undone; dashes become `-`, apostrophes `'`, white space stays white space.
+combining marks and invisible characters are undone. Dashes become `-`, apostrophes `'`; white space stays.
+
+See contract: verdicts, "Masking".
 """
 
 from __future__ import annotations
@@ -76,14 +78,21 @@ def _replacement(match: re.Match[str]) -> str:
 
 @dataclass(frozen=True)
 class Folded:
-    """A folded text; `starts[i]` is the original index of folded character i, None where folding kept every place."""
+    """A folded text with the way back.
+
+    `starts[i]` is the place in `source` that folded character i came from; None where folding kept every place.
+    """
 
     text: str
     source: str
     starts: list[int] | None
 
     def original(self, start: int, end: int) -> tuple[int, int]:
-        """Return a match's span in code points of the original; marks on its last letter belong to it."""
+        """Return the span of a match, in code points of the original. Marks on its last letter belong to it.
+
+        Args:
+            start, end: the match in the folded text, end exclusive.
+        """
         if self.starts is None:
             return start, end
         stop = self.starts[end - 1] + 1
@@ -93,14 +102,14 @@ class Folded:
 
 
 def fold_plain(text: str) -> str:
-    """Return the folded text alone."""
+    """Return the folded text without the way back, for texts that are only searched."""
     if text.isascii():
         return text.lower()
     return _NOT_ASCII.sub(_replacement, text).lower()
 
 
 def fold(text: str) -> Folded:
-    """Fold a text and remember where each character came from."""
+    """Fold a text, and remember where each character came from."""
     if text.isascii():
         return Folded(text.lower(), text, None)
     folded = fold_plain(text)

@@ -1,11 +1,11 @@
 """Hides who a response is about: spans of group terms, the masked text, and what still leaks.
 
-See contract: verdicts, "Masking".
+A text is folded first (`folding`): lower case, one code point to none or some, look-alikes and marks undone. Two
+regular expressions run over the folded text together, one for the terms of the attribute and one for the phrases of a
+noun, each made from a trie. Matches are carried back to code points of the original. The leak test reads the masked
+text more loosely than the mask did.
 
-A text is folded first: lower case, one code point to none or some, look-alikes and marks undone (`folding`).
-Regular expressions, one for the terms of an attribute and one for the phrases of a noun, each a trie, run over the
-folded text together; matches are carried back to code points of the original. The leak test reads the masked text more
-loosely than the mask did.
+See contract: verdicts, "Masking"; methodology: judging, "What counts as a leak".
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Trie = dict[str, "Trie"]
 
 
 def noun_phrases(bank: Bank, attribute: str, noun: str) -> list[str]:
-    """Return every group's np for a noun, with and without its article."""
+    """Return each group's noun phrase for a noun, with and without its article, each once."""
     found: dict[str, None] = {}
     for group in bank.attribute[attribute].groups:
         np = group_np(group, noun)
@@ -42,55 +42,55 @@ def noun_phrases(bank: Bank, attribute: str, noun: str) -> list[str]:
 
 
 def mask_terms(bank: Bank, attribute: str) -> list[str]:
-    """Return the mask terms of every group of an attribute."""
+    """Return the mask terms of all groups of an attribute, each once."""
     return list(dict.fromkeys(term for group in bank.attribute[attribute].groups for term in group.mask_terms))
 
 
 class Terms:
-    """A set of terms as expressions over folded text, each compiled when it is first needed."""
+    """A set of terms as regular expressions over folded text, each compiled when it is first needed."""
 
     def __init__(self, terms: Iterable[str]) -> None:
         self._trie = _trie({_canonical_term(term) for term in terms} - {""})
 
     @cached_property
     def plain(self) -> re.Pattern[str]:
-        """The mask's own reading."""
+        """How the mask reads: terms as whole words, any separators between their words."""
         return _whole_word(_pattern(self._trie, separator=_SEPARATOR))
 
     @cached_property
     def marked(self) -> re.Pattern[str]:
-        """The same where emphasis marks stand inside a word; slower, and rarely needed."""
+        """The same, with emphasis marks allowed inside a word. It is slower and rarely needed."""
         return _whole_word(_pattern(self._trie, separator=_SEPARATOR, between=f"[{EMPHASIS}]*"))
 
     @cached_property
     def joined(self) -> re.Pattern[str]:
-        """Words of a term run together, or parted by any other sign."""
+        """How the leak test reads: words of a term run together, or parted by any other signs."""
         return _whole_word(_pattern(self._trie, separator=_ANY_OR_NONE))
 
     @cached_property
     def spelled(self) -> re.Pattern[str]:
-        """Spelled out letter by letter."""
+        """How the leak test reads, too: a term spelled out letter by letter."""
         return _whole_word(_pattern(self._trie, separator=_ANY_OR_NONE, between=r"[\W_]{1,2}"))
 
 
 class Masker:
-    """Finds terms in responses and says what leaked; several sets of terms count as one."""
+    """Finds terms in responses, and says what leaked. Several sets of terms count as one."""
 
     def __init__(self, sets: Sequence[Terms]) -> None:
         self._sets = tuple(sets)
 
     def spans(self, text: str) -> list[Span]:
-        """Return the matches as [start, end) in code points of `text`, left to right, longest first at each place."""
+        """Return the terms in a text as [start, end) in code points, left to right; the longest wins at each place."""
         folded = fold(text)
         marked = _INSIDE_WORD.search(folded.text) is not None
         patterns = [terms.marked if marked else terms.plain for terms in self._sets]
         return [folded.original(start, end) for start, end in _matches(patterns, folded.text)]
 
     def leaks(self, masked: str) -> bool:
-        """Tell whether a term is still there in a masked text, read as loosely as a person would.
+        """Tell whether a term can still be read in a masked text (methodology: judging, "What counts as a leak").
 
-        Beyond the mask: tags and entities undone, words run together or spelled out letter by letter, digits and
-        signs that stand for letters.
+        It reads more loosely than the mask: tags and entities undone, words run together or spelled out, digits and
+        signs for letters.
         """
         return any(t.joined.search(view) or t.spelled.search(view) for view in _views(masked) for t in self._sets)
 
@@ -113,13 +113,13 @@ def _terms(terms: tuple[str, ...]) -> Terms:
 
 
 def masker_for(bank: Bank, concept: Concept) -> Masker:
-    """Return the masker of a concept: the terms of its attribute, and the noun phrases of its noun."""
+    """Return the masker of a concept: the terms of its attribute, and the groups' phrases for its noun."""
     phrases = noun_phrases(bank, concept.attribute, concept.noun)
     return Masker([_terms(tuple(mask_terms(bank, concept.attribute))), _terms(tuple(phrases))])
 
 
 def bank_masker(bank: Bank) -> Masker:
-    """Return the masker of the whole bank: every np, np without article and mask term.
+    """Return the masker of the whole bank, which hides groups of every attribute from a human reviewer.
 
     See contract: stages, "The review sheet".
     """
@@ -132,7 +132,12 @@ def bank_masker(bank: Bank) -> Masker:
 
 
 def apply_mask(text: str, spans: Sequence[Span]) -> str:
-    """Return `text` with each span replaced by `[PERSON]`; spans are sorted and do not overlap."""
+    """Return a text with each span replaced by `[PERSON]`.
+
+    Args:
+        text: the text.
+        spans: [start, end) in code points, sorted, without overlap.
+    """
     parts, at = [], 0
     for start, end in spans:
         parts += [text[at:start], PERSON]
@@ -141,7 +146,7 @@ def apply_mask(text: str, spans: Sequence[Span]) -> str:
 
 
 def mask_prompt(prompt: Rendered) -> str:
-    """Return the prompt with its swap span masked."""
+    """Return a prompt with its swap span masked. The span is known from rendering, so no term has to be found."""
     return prompt.text[: prompt.start] + PERSON + prompt.text[prompt.end :]
 
 
@@ -156,6 +161,7 @@ def _trie(terms: Iterable[str]) -> Trie:
         node = root
         for char in term:
             node = node.setdefault(char, {})
+        # The empty string marks the end of a term.
         node[""] = {}
     return root
 
@@ -188,6 +194,7 @@ _LEET = str.maketrans("013457@$!|", "oleastasil")
 
 
 def _views(masked: str) -> Iterable[str]:
+    # The letters of `[PERSON]` are no part of the answer and must not be read as part of a term.
     text = masked.replace(PERSON, _BREAK)
     if "<" in text:
         text = _TAG.sub("", text)
