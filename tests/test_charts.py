@@ -10,9 +10,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from generator.html import chart_shapes as chart_specs
-from generator.html import charts
-from generator.html.chart_scale import GUTTER, NARROW, NOTE, WIDE, Domain, domain_of
+from generator.html import chart_shapes, charts
+from generator.html.chart_scale import GUTTER, NARROW, NOTE, STEP, WIDE, Domain, domain_of
 from generator.html.charts import MARKS, Line, bar, interval_chart, short_name
 
 ROOT = Path(__file__).parent.parent
@@ -125,10 +124,8 @@ class TestIntervalChart:
     def test_a_finished_drawing_is_read_from_the_cache(self, tmp_path, monkeypatch):
         asked = {"name": "c", "title": "T", "description": "D", "cache": tmp_path / "charts"}
         first = interval_chart([line()], DOMAIN, **asked)
-        assert sorted(p.suffix for p in (tmp_path / "charts").iterdir()) == [".json", ".json", ".svg", ".svg"]
-        charts._compiled.cache_clear()
-        monkeypatch.setattr(chart_specs, "drawn", lambda *_: pytest.fail("drawn again"))
-        monkeypatch.setattr(chart_specs, "compiled", lambda *_: pytest.fail("compiled again"))
+        assert sorted(p.suffix for p in (tmp_path / "charts").iterdir()) == [".svg", ".svg"]
+        monkeypatch.setattr("vl_convert.vega_to_svg", lambda *_: pytest.fail("drawn again"))
         assert interval_chart([line()], DOMAIN, **asked) == first
 
     @pytest.mark.parametrize("damage", [b"", b"\xff\xfe", b"<svg>half of it"])
@@ -137,16 +134,22 @@ class TestIntervalChart:
         first = interval_chart([line()], DOMAIN, **asked)
         for file in (tmp_path / "charts").iterdir():
             file.write_bytes(damage)
-        charts._compiled.cache_clear()
         assert interval_chart([line()], DOMAIN, **asked) == first
 
     def test_another_way_to_specify_charts_draws_them_anew(self, tmp_path, monkeypatch):
         asked = {"name": "c", "title": "T", "description": "D", "cache": tmp_path / "charts"}
         interval_chart([line()], DOMAIN, **asked)
         monkeypatch.setattr(charts, "_versions", lambda: "another")
-        charts._compiled.cache_clear()
         interval_chart([line()], DOMAIN, **asked)
-        assert len(list((tmp_path / "charts").iterdir())) == 8
+        assert len(list((tmp_path / "charts").iterdir())) == 4
+
+    def test_the_compiler_is_not_loaded_for_a_chart_that_is_new(self):
+        code = (
+            "import sys; from generator.html.charts import *;"
+            "interval_chart([Line('a', 90.0, 85.0, 95.0, 88.0, 93.0, 'plain')], Domain(50, 100, 10), name='c',"
+            " title='t', description='d'); sys.exit('altair' in sys.modules)"
+        )
+        assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
 
     def test_the_drawing_libraries_are_not_loaded_for_pages_alone(self):
         drawing = "any(m in sys.modules for m in ('altair', 'vl_convert'))"
@@ -182,3 +185,16 @@ class TestBar:
         assert 'class="i"' not in markup
         assert 'class="b"' not in markup
         assert markup.count('class="t"') == len(DOMAIN.ticks)
+
+
+class TestShapes:
+    def test_the_kept_shapes_are_those_of_the_code(self):
+        assert chart_shapes.KEPT.read_text() == chart_shapes.shapes(), "to write them anew: make charts"
+
+    @pytest.mark.parametrize("width", [WIDE, NARROW])
+    @pytest.mark.parametrize(("low", "high", "step", "rows"), [(40, 100, 10, 7), (85, 100, 5, 1), (0, 100, 10, 61)])
+    def test_a_shape_with_numbers_is_what_the_compiler_makes_of_them(self, width, low, high, step, rows):
+        domain, records = Domain(low, high, step), [{"name": "a"}]
+        made = charts.with_numbers(charts._shape(width), domain, rows * STEP[width], records)
+        expected = chart_shapes.compiled(domain, width, rows)
+        assert made == {**expected, "data": [{"name": "rows", "values": records}, *expected["data"][1:]]}

@@ -1,4 +1,7 @@
-"""Chart specifications in Altair, compiled to Vega and drawn to SVG: the slow half of charts, loaded when it is needed.
+"""The shapes of charts: specified in Altair, compiled to Vega, kept in `chart_shapes.json`; `make charts` writes it.
+
+A chart has one shape a width. What differs from chart to chart are numbers (the scale's ends and ticks, the height, the
+rows), and they are put into the kept shape. So a publish loads neither Altair nor its compiler.
 
 Names stand at fixed places with room measured in characters, because the drawing library measures text in another font
 than the browser.
@@ -6,19 +9,23 @@ than the browser.
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import altair as alt
 import vl_convert
 
-from generator.html.chart_scale import GUTTER, NOTE, STEP, WIDE, Domain
+from generator.html.chart_scale import GUTTER, NARROW, NOTE, STEP, WIDE, Domain
+
+KEPT = Path(__file__).with_suffix(".json")
 
 _FONT = "ui-sans-serif, system-ui, sans-serif"
 
 
 def _layers(domain: Domain, width: int) -> alt.LayerChart | alt.FacetChart:
     plot = width - GUTTER[width] - NOTE[width] - 28
-    x_scale = alt.Scale(domain=[domain.low, domain.high], nice=False)
+    x_scale = alt.Scale(domain=[domain.low, domain.high], nice=False, zero=False)
     axis = alt.Axis(
         values=list(domain.ticks), title=None, orient="bottom", format="d", tickSize=0, labelPadding=6, labelFlush=False
     )
@@ -79,7 +86,11 @@ def compiled(domain: Domain, width: int, rows: int) -> dict[str, Any]:
     return vega
 
 
-def drawn(vega: dict[str, Any]) -> str:
-    """Return the SVG of a Vega specification."""
-    svg: str = vl_convert.vega_to_svg(vega)
-    return svg
+def shapes() -> str:
+    """Return the text of `chart_shapes.json`: a compiled shape for each width, its numbers still those of a sample."""
+    found = {str(width): compiled(Domain(0, 100, 10), width, 1) for width in (WIDE, NARROW)}
+    return json.dumps(found, indent=1, sort_keys=True) + "\n"
+
+
+if __name__ == "__main__":
+    KEPT.write_text(shapes(), encoding="utf-8")

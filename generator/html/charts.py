@@ -1,20 +1,19 @@
-"""Static charts: Altair specifications drawn to SVG in this process, with title, description and role.
+"""Static charts: numbers put into a kept shape (`chart_shapes`) and drawn to SVG, with title, description and role.
 
-Takes rows of numbers, returns `Chart` with a wide and a narrow drawing of the same rows. A specification is compiled to
-Vega once a shape (kind, width, number of rows, scale); each chart only swaps its data, which is ten times cheaper.
-Colors are CSS variables of the page, so a drawing follows the theme.
+Takes rows of numbers, returns `Chart` with a wide and a narrow drawing of the same rows. A drawing that was made before
+from the same numbers and shape is read from the cache. Colors are CSS variables of the page, so a drawing follows the
+theme.
 
 See contract: publication, "Pages".
 """
 
 from __future__ import annotations
 
-import copy
 import functools
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -97,13 +96,22 @@ def _records(lines: Sequence[Line], width: int) -> list[dict[str, Any]]:
     return found
 
 
-def _filled(vega: dict[str, Any], records: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return a compiled specification with other rows; the compiled one is shared by all charts of its shape."""
-    found = copy.deepcopy(vega)
-    for source in found["data"]:
-        if source["name"] == "rows":
-            source["values"] = records
-    return found
+def with_numbers(
+    shape: Mapping[str, Any], domain: Domain, height: int, records: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return a Vega specification: a kept shape with a chart's own scale, ticks, height and rows.
+
+    Only what changes is made anew; the rest is shared with the shape and must not be written to.
+    """
+    scale, *scales = shape["scales"]
+    ticks = list(domain.ticks)
+    return {
+        **shape,
+        "height": height,
+        "scales": [{**scale, "domain": [domain.low, domain.high]}, *scales],
+        "axes": [{**axis, "values": ticks} for axis in shape["axes"]],
+        "data": [{**s, "values": records} if s["name"] == "rows" else s for s in shape["data"]],
+    }
 
 
 # Inside an image with one name, the marks' own roles and labels would be read out as clutter (and are not valid HTML).
@@ -122,14 +130,14 @@ def _named(svg: str, name: str, title: str, description: str, css: str) -> Marku
     return head + Markup(body)  # noqa: S704 - drawn by the library from escaped data
 
 
-def _remembered(cache: Path | None, key: str, ending: str, make: Callable[[], str]) -> str:
-    """Return what was made under a key before, or make it: the drawing libraries are loaded only for what is new.
+def _remembered(cache: Path | None, key: str, make: Callable[[], str]) -> str:
+    """Return what was made under a key before, or make it: the drawing library is loaded only for what is new.
 
     A file begins with the hash of the rest; one that was damaged is made again.
     """
     if cache is None:
         return make()
-    file = cache / f"{sha256_hex(f'{_versions()}|{key}')}.{ending}"
+    file = cache / f"{sha256_hex(f'{_versions()}|{key}')}.svg"
     known = _whole(file)
     if known is None:
         known = make()
@@ -149,36 +157,34 @@ def _whole(file: Path) -> str | None:
 
 
 @functools.cache
-def _versions() -> str:
-    """Return what decides a drawing beside its data: the libraries, and how this project specifies its charts."""
-    sources = [
-        Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("chart_scale.py", "chart_shapes.py")
-    ]
-    return "|".join([metadata.version("altair"), metadata.version("vl-convert-python"), *sources])
+def _kept() -> str:
+    return Path(__file__).with_name("chart_shapes.json").read_text(encoding="utf-8")
 
 
-@functools.lru_cache(maxsize=32)
-def _compiled(domain: Domain, width: int, rows: int, cache: Path | None) -> dict[str, Any]:
-    """Return the Vega form of a shape of chart, its data still to be filled in."""
-
-    def compile_now() -> str:
-        from generator.html.chart_shapes import compiled
-
-        return json.dumps(compiled(domain, width, rows))
-
-    found: dict[str, Any] = json.loads(_remembered(cache, f"{domain!r} {width} {rows}", "json", compile_now))
+@functools.cache
+def _shape(width: int) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(_kept())[str(width)]
     return found
 
 
-def _svg(vega: dict[str, Any], cache: Path | None) -> str:
-    """Draw, or read an earlier drawing of the same specification by the same library."""
+@functools.cache
+def _versions() -> str:
+    """Return what decides a drawing beside its numbers: the drawing library and the shapes."""
+    return f"{metadata.version('vl-convert-python')}|{sha256_hex(_kept())}"
+
+
+def _svg(lines: Sequence[Line], domain: Domain, width: int, cache: Path | None) -> str:
+    """Draw, or read an earlier drawing of the same numbers by the same library."""
+    records, height = _records(lines, width), len(lines) * STEP[width]
 
     def draw_now() -> str:
-        from generator.html.chart_shapes import drawn
+        import vl_convert
 
-        return drawn(vega)
+        svg: str = vl_convert.vega_to_svg(with_numbers(_shape(width), domain, height, records))
+        return svg
 
-    return _remembered(cache, json.dumps(vega, sort_keys=True, allow_nan=False), "svg", draw_now)
+    numbers = [width, height, domain.low, domain.high, domain.step, records]
+    return _remembered(cache, json.dumps(numbers, allow_nan=False), draw_now)
 
 
 def interval_chart(
@@ -190,8 +196,7 @@ def interval_chart(
     """
     drawn = {}
     for width, css in ((WIDE, "chart-wide"), (NARROW, "chart-narrow")):
-        vega = _filled(_compiled(domain, width, len(lines), cache), _records(lines, width))
-        drawn[css] = _named(_svg(vega, cache), f"{name}-{css[6:]}", title, description, css)
+        drawn[css] = _named(_svg(lines, domain, width, cache), f"{name}-{css[6:]}", title, description, css)
     return Chart(drawn["chart-wide"], drawn["chart-narrow"])
 
 
