@@ -110,6 +110,7 @@ def shard_key(manifest: Manifest, entry: ShardEntry) -> str:
 
     A shard with a known key need not be checked again.
     """
+    # Other shards, the counts and the money do not bear on the checks of this one.
     common = manifest.model_dump(mode="json", exclude={"shards", "counts", "spend", "models"})
     own = [manifest.model(entry.model).model_dump(mode="json"), entry.model_dump(mode="json")]
     return sha256_hex(canonical_json([common, *own]))
@@ -188,6 +189,7 @@ def _check_shard(
     if table is None:
         return _Checked(tuple(faults))
     if slug not in known:
+        # Columns first: rows of a shard that lacks a column cannot be checked.
         faults += check_columns(table, plan.manifest, str(path)) or check_rows(as_latest(table), slug, plan, str(path))
     if faults:
         return _Checked(tuple(faults))
@@ -205,6 +207,7 @@ def _bank_faults(manifest: Manifest, bank: Bank, folder: Path) -> list[str]:
         faults.append(f"{where}: version {bank.version!r}; the manifest pins {manifest.bank_version!r}")
     groups = [g.id for a in bank.attributes for g in a.groups]
     concepts = [c.id for c in bank.concepts]
+    # Ids become parts of paths and addresses, so they are held to the grammar of names.
     names = [*(a.id for a in bank.attributes), *groups, *concepts, *(r.id for r in bank.rubrics)]
     faults += [f"{where}: {fault}" for fault in (item_id_fault(name) for name in dict.fromkeys(names)) if fault]
     lists = {"attribute": [a.id for a in bank.attributes], "concept": concepts, "rubric": [r.id for r in bank.rubrics]}
@@ -250,6 +253,7 @@ def _manifest_faults(manifest: Manifest, folder: Path) -> list[str]:
             right = effective_panel(model.model, manifest.judges)
             if model.panel != right:
                 faults.append(f"model {model.model}: panel {model.panel}; the judges of the run give {right}")
+    # A shard that the manifest does not list may be what is left of another run.
     extra = sorted(
         p.name
         for p in (folder / "receipts").glob("*.parquet")
@@ -271,6 +275,7 @@ def _read_whole(
     except InputError as error:
         faults += error.faults
         return None
+    # The very bytes that are parsed are hashed; the file is not opened twice.
     seen = sha256_hex(data)
     if seen != entry.sha256:
         faults.append(
@@ -348,4 +353,5 @@ def _audit_faults(audit: AuditLabels | None, rows: dict[str, tuple[str, str]], b
 
 
 def _is_score(text: str) -> bool:
+    # isdigit alone takes digits of other scripts.
     return text.isascii() and text.isdigit() and int(text) <= 100

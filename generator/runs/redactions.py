@@ -143,6 +143,7 @@ class Redactions:
                 place = shard.column_names.index(name)
                 one = pa.array([value], shard.schema.field(name).type)
                 column = shard.column(name)
+                # Arrow columns cannot be changed in place, so the column is cut around the row.
                 parts = [*column.slice(0, row).chunks, one, *column.slice(row + 1).chunks]
                 shard = shard.set_column(place, shard.schema.field(name), pa.chunked_array(parts, one.type))
         return shard
@@ -175,6 +176,7 @@ def read_redactions(path: Path = REDACTIONS_FILE) -> Redactions:
 
 def _is_date(text: str) -> bool:
     try:
+        # fromisoformat reads `20261130` too; only one form is allowed.
         return dt.date.fromisoformat(text).isoformat() == text
     except ValueError:
         return False

@@ -249,6 +249,7 @@ def _check_bank_columns(
     expected = plan.expected.take(positions)
     for column in (name for name in expected.column_names if name not in free):
         _check_equal(table[column], expected[column], column, found)
+    # These prompts do not follow from the bank, so each is held against its own hash alone.
     if free:
         texts = table["prompt"].to_pylist()
         right = pa.array([None if text is None else sha256_hex(text) for text in texts], pa.string())
@@ -271,6 +272,7 @@ def _check_answers(table: pa.Table, found: ShardFaults, *, imported: bool) -> No
     )
     value = table["value"].to_numpy()
     outside = ~np.isnan(value) & ~((value >= 0) & (value <= 1))
+    # In Arrow NaN is a value and no null; to_numpy shows both as NaN.
     nan = pc.fill_null(pc.is_nan(table["value"]), False).to_numpy()
     found.rows(outside | nan, "value", lambda row: f"saw {value[row]}, allowed 0 to 1 or null")
     for column in ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cost_usd"):
@@ -285,6 +287,7 @@ def _check_spans(table: pa.Table, found: ShardFaults) -> None:
     """Mask spans are in order, apart, not empty and within the response."""
     spans = table["mask_spans"].combine_chunks()
     counts = pc.fill_null(pc.list_value_length(spans), 0).to_numpy()
+    # One entry for each span, saying whose it is.
     row = np.repeat(np.arange(len(counts)), counts)
     flat = spans.flatten()
     start, end = (pc.fill_null(pc.struct_field(flat, f), -1).to_numpy() for f in ("start", "end"))

@@ -26,6 +26,7 @@ PLACES = 3
 HASH = "^[0-9a-f]{64}$"  # RE2: $ is the end of the text
 NONE, REFUSED, UNKNOWN = -1, -2, -3
 _ROLES = ("primary", "primary", "tiebreak")
+# A mean of scores may differ in its last bits from that of another program.
 _VALUE_SLACK = 1e-12
 
 
@@ -83,6 +84,7 @@ def _flat_index(votes: pa.ListArray) -> tuple[IntArray, IntArray]:
     """Return (row, place in the panel) of each vote of a list column, flattened."""
     n = _lengths(votes)
     row = np.repeat(np.arange(len(n)), n)
+    # The place in the flat list, less the place at which the row's votes begin.
     return row, np.arange(len(row)) - np.repeat(np.cumsum(n) - n, n)
 
 
@@ -258,6 +260,7 @@ def _check_fields(
     right_score = (columns.score >= 0) & (columns.score <= 100) & (bins == columns.label)
     good = (on_scale | (columns.label == REFUSED)) & (columns.refusal == (columns.label == REFUSED))
     good &= np.where(scored & on_scale, right_score, columns.score == NONE)
+    # A score rubric has no verdict to compare with prose, and imported votes may lack it.
     good &= np.where(scored, columns.matches == NONE, (columns.matches != NONE) | imported)
     empty = (columns.label == NONE) & (columns.score == NONE) & (columns.refusal == NONE) & (columns.matches == NONE)
     bad = ((valid & ~good) | (cast & failed & ~empty)).any(axis=1)
@@ -327,6 +330,7 @@ def _ruling(pattern: list[int], bank: Bank, panel: Panel) -> tuple[Verdict, str 
 def _vote(rubric: Rubric, label: int, score: int, refusal: int, failed: int) -> Vote:
     text = REFUSAL if label == REFUSED else rubric.names[label] if label >= 0 else None
     if rubric.scale == "score" and score >= 0:
+        # That label and score fit each other was checked before.
         text = score_bin(score)
     return Vote(
         judge="",

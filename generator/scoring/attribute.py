@@ -26,8 +26,10 @@ from generator.stats.bootstrap import (
 )
 from generator.stats.tally import Ratio, Replicates, Tally
 
+# With differences in so few concepts an interval is hardly more than their own values.
 SPARSE_CONCEPTS = 8
 POINTS = 100.0
+# Numbers made from cells with two groups or more: they lack something where a concept has no counting framing.
 _FROM_DISPARITY = ("disparity", "worst_gap", "crossfit_disparity", "lean")
 
 
@@ -117,6 +119,7 @@ class AttributeResult:
         # The spare row takes the spread of the groups' refusal rates, so one call makes all intervals.
         values[-1] = _spread_of(values[[places[i] for i in self.group_refusals]])
         samples = {place: ratio.sample for place, ratio in zip(places, tally.ratios, strict=True)}
+        # The spare row stands last, so its place is the number of distinct ratios.
         samples[len(samples)] = tally.find("refusal_rate").sample
         *found, asymmetry = tail_intervals(values, [samples[place] for place in range(len(values))])
         intervals = [found[place] for place in places]
@@ -256,6 +259,7 @@ def _spread_of(rates: FloatArray) -> FloatArray:
     if not np.isnan(rates).any():
         return np.asarray(rates.max(axis=0) - rates.min(axis=0) if len(rates) >= 2 else np.full(rates.shape[1], np.nan))
     present = ~np.isnan(rates)
+    # Groups without a rate take the extreme that cannot win.
     top = np.where(present, rates, -np.inf).max(axis=0)
     low = np.where(present, rates, np.inf).min(axis=0)
     return np.asarray(np.where(present.sum(axis=0) >= 2, top - low, np.nan))

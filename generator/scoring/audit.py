@@ -109,8 +109,11 @@ def find_draw(run: Run, strata: Mapping[str, Strata]) -> tuple[Coverage, Counter
     """
     wanted = {receipt for receipt, _ in run.audit or ()}
     added = {m.model: m.added for m in run.manifest.models}
+    # Latest first: usually no model was added after the draw.
     for cutoff in sorted(set(added.values()), reverse=True):
         covered = [m for m in run.models if added[m] <= cutoff]
+        # Asking for as many rows as were audited gives the same sample as the number that was once asked for
+        # (methodology: audit, "The sample").
         drawn, sizes = _replay((strata[m] for m in covered), len(wanted))
         if drawn == wanted:
             return Coverage(tuple(covered), tuple(m for m in run.models if added[m] > cutoff)), sizes
@@ -141,6 +144,7 @@ def audit_rows(run: Run, strata: Mapping[str, Strata]) -> tuple[list[dict[str, A
     ]
     rubrics = sorted({c.rubric for c in run.bank.concepts}, key=str.encode)
     summary = [_summary_row(RUN_WIDE, summarise(found))]
+    # A rubric without an audited row is listed as well, with nulls: the gate asks for every rubric.
     summary += [_summary_row(r, summarise([s for s in found if s.rubric == r])) for r in rubrics]
     return sorted(rows, key=lambda row: str(row["receipt_id"])), summary, coverage
 

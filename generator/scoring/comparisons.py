@@ -151,6 +151,7 @@ def _by_attribute(fields: Mapping[str, _Field], resamples: Mapping[str, Resample
 def _family(field: _Field, draws: FloatArray) -> Ranges | None:
     """Return the ranges of an attribute's family, None below two members or two concepts."""
     members = field.members[field.present]
+    # A range needs two models, and one concept alone has no spread in resamples.
     if members.sum() < 2 or field.n < 2:
         return None
     estimates = field.estimates[field.present][members]
@@ -159,6 +160,7 @@ def _family(field: _Field, draws: FloatArray) -> Ranges | None:
 
 def _overall(models: Sequence[Compared], fields: Mapping[str, _Field]) -> Comparisons:
     """Compare the models that have an overall score; of the family are those that are of every attribute's."""
+    # The overall family: models that belong to the family of every attribute.
     complete = np.logical_and.reduce([field.members for field in fields.values()])
     contenders, members = [], []
     for place, model in enumerate(models):
@@ -180,6 +182,7 @@ def _tested(apart: Pairs, members: BoolArray, ranges: Ranges | None) -> tuple[Fl
     """Return u and p of each pair, NaN where one of the two is outside the family: two arrays (pairs,)."""
     u, p = (np.full(len(apart.first), np.nan) for _ in range(2))
     if ranges is not None:
+        # The range is that of the family's errors, so it says nothing about other models.
         both = members[apart.first] & members[apart.second]
         u[both], p[both] = ranges.test(apart.difference[both])
     return u, p

@@ -64,6 +64,7 @@ def control_scores(results: dict[str, AttributeResult]) -> list[Score]:
     tag_is_edge = controls_swapped(profession.disparity.estimate, tag.disparity.estimate)
     # The edge is the control with the larger disparity: the harder of the two comparisons.
     edge = tag if tag_is_edge else profession
+    # The differences from the tag control are there already, for calibrated consistency.
     found = beside_tag if tag_is_edge else _differences(demographic, profession)
     return rows + _excesses(demographic, edge, found) + [_mde(r, edge) for r in demographic]
 
@@ -127,6 +128,7 @@ def _calibrated(
         return _null("calibrated_consistency", result, withheld)
     beyond = max(0.0, result.disparity.estimate - tag.disparity.estimate)
     plain = found.interval
+    # Clip, then mirror: [100 (1 - max(0, u)), 100 (1 - max(0, l))].
     clipped = dataclasses.replace(plain, low=_floor(plain.low), high=_floor(plain.high))
     sample = _paired_sample(result, tag)
     flags = result.gaps | tag.gaps | (result.shape if sample.enough else too_few(sample))
@@ -151,6 +153,7 @@ def _excesses(
     ps = [found[r.attribute].p if r.attribute in found else math.nan for r in demographic]
     rows = []
     for result, p, adjusted in zip(demographic, ps, benjamini_hochberg(ps), strict=True):
+        # No disparity here, so no excess either; the row stays, with nulls.
         if result.attribute not in found:
             rows.append(_null("excess", result, _withheld(edge)))
             continue

@@ -99,6 +99,7 @@ def _gate(scored: Scored) -> list[Reason]:
     """Return the rubrics whose primary judges do not agree well enough, or on too few rows."""
     found: list[Reason] = []
     for row in scored.tables["agreement"].to_pylist():
+        # Agreement by vendor is published and blocks nothing.
         if row["vendor"] != RUN_WIDE or row["gate"] in PASSES:
             continue
         if row["gate"] == "insufficient":

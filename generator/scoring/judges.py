@@ -28,12 +28,14 @@ def judge_counts(votes: pa.ListArray) -> JudgeCounts:
         By judge, the counts named in `COLUMNS`.
     """
     flat = votes.flatten()
+    # Format 1 has neither `unwrapped` nor `evidence_cut`.
     names = {field.name for field in flat.type}
     judge = pc.struct_field(flat, "judge").dictionary_encode()
     marks = {"n_votes": np.ones(len(flat), bool), "n_errors": _there(flat, "error")}
     off = pc.struct_field(flat, "unwrapped") if "unwrapped" in names else pa.nulls(len(flat), pa.string())
     marks["n_unwrapped"] = np.asarray(off.is_valid())
     for name in UNWRAPPED:
+        # Several things can be taken off one reply; their names are joined by `;`.
         found = pc.match_substring_regex(pc.fill_null(off, ""), rf"(^|;){name}($|;)")
         marks[f"n_{name}"] = np.asarray(found)
     cut = pc.struct_field(flat, "evidence_cut") if "evidence_cut" in names else pa.nulls(len(flat), pa.bool_())

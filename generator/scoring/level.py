@@ -345,6 +345,7 @@ def _family(category: Category, levels: Sequence[Level]) -> _Family | None:
         return None
     own = values[members]
     use = np.where(asked, 1.0, 0.0)[None]
+    # Concepts on which no model has a value weigh nothing, for all members alike.
     draws = ratio(category.resamples.sums(np.where(asked, own, 0.0)), category.resamples.sums(use))
     return _Family(members, np.array([levels[i].estimate for i in members.tolist()]), draws, one_attribute(n))
 
@@ -359,6 +360,7 @@ def _added(total: FloatArray | None, family: _Family | None, models: int) -> Flo
         return full
     outside = np.setdiff1d(np.arange(models), family.members)
     full[family.members] += family.draws
+    # Whoever is outside one category's family has no overall level to compare.
     full[outside] = np.nan
     return full
 

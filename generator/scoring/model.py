@@ -61,6 +61,7 @@ def overall_scores(results: dict[str, AttributeResult]) -> tuple[list[Score], Fl
 
 def _overall_base(metric: str, bases: Sequence[Ratio], gaps: Sequence[frozenset[str]]) -> tuple[Score, bool]:
     """Return an overall row without its numbers, and whether an attribute lacks a value."""
+    # A mean over fewer attributes would be another number under the same name.
     lacking = len(bases) < len(DEMOGRAPHIC) or not all(b.n_concepts for b in bases)
     row = Score(
         metric,
@@ -85,6 +86,7 @@ def _overall_mean(metric: str, seven: Sequence[AttributeResult]) -> tuple[Score,
     if lacking:
         return row, None
     sample = several_attributes([b.n_concepts for b in bases])
+    # NaN spreads: a resample in which one attribute has no value has none overall.
     draws = sum_of([r.draws if metric == "disparity" else r.measured.gaps for r in seven]) / len(seven)
     shape = shape_flags(sum(r.tally.positive for r in seven), sample)
     estimate = float(np.mean([b.estimate for b in bases]))

@@ -30,6 +30,7 @@ _PLAIN = ("repeat", "value", "finish_reason", "outcome", "mask_leak")
 _VOTE_FIELDS = ("label", "verdict_matches_prose", "error")
 _READ_OF_VOTES = (*_VOTE_FIELDS, "judge", "unwrapped", "evidence_cut")
 _PRIMARIES = 2
+# Whatever a vendor calls its length limit is stored under this name.
 CUT = "length"
 
 
@@ -93,6 +94,7 @@ class ModelReader:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._stacks: dict[tuple[int, ...], list[Block]] = {}
+        # Attributes of equal shape share a stack, so that the statistics run once over all of them.
         for block in run.layout.blocks:
             self._stacks.setdefault(block.shape[1:], []).append(block)
         # Flat arrays stand in the order of the stacks, so that each stack is a box without a copy.
@@ -150,6 +152,7 @@ class ModelReader:
         n = table.num_rows
         status_of = {name: code for code, name in enumerate(STATUSES)}
         status, label = (table[c].combine_chunks() for c in ("status", "final_label"))
+        # Coded through the dictionary, which holds each text once.
         codes = np.array([status_of[s] for s in status.dictionary.to_pylist()], np.int8)[status.indices.to_numpy()]
         says = votes["verdict_matches_prose"]
         silent = table["votes"].combine_chunks().value_lengths().to_numpy() == 0
@@ -194,9 +197,11 @@ class ModelReader:
 
     def _counted(self, concept: IntArray, row: IntArray, primary: IntArray, codes: IntArray) -> IntArray:
         """Count the pairs of codes of the rows that have two valid primary votes."""
+        # One row for each primary. NONE stays where a vote is missing or an error.
         pairs = np.full((_PRIMARIES, len(concept)), NONE, np.int64)
         pairs[primary, row] = np.where(codes == REFUSED, self.codes - 1, codes)
         both = (pairs >= 0).all(axis=0)
+        # A histogram over (concept, first code, second code), by one bincount over flattened indices.
         flat = (concept[both] * self.codes + pairs[0, both]) * self.codes + pairs[1, both]
         counts = np.bincount(flat, minlength=self._n_concepts * self.codes**2)
         return counts.reshape(self._n_concepts, self.codes, self.codes)

@@ -136,6 +136,7 @@ def _in_error(run: Run, models: Iterable[ModelScores]) -> frozenset[str]:
     """Return the models of a live run with too many planned rows in error to be ranked."""
     if run.manifest.kind != "live":
         return frozenset()
+    # `cells` lacks withheld categories, and so do the errors counted in it.
     planned = {m.model: m.cells.num_rows * run.manifest.repeats for m in models}
     errors = {m.model: pc.sum(m.cells["n_error"]).as_py() or 0 for m in models}
     return frozenset(model for model, n in errors.items() if too_many_errors(n, planned[model]))
@@ -189,6 +190,7 @@ def _agreements(run: Run, plans: dict[str, AttributePlan], votes: dict[str, IntA
     vendors: dict[str, IntArray] = {}
     for slug, found in votes.items():
         for vendor in (RUN_WIDE, vendor_of(slug)):
+            # Counts of pairs add up, so a vendor's table is the sum of those of its models.
             vendors[vendor] = vendors.get(vendor, 0) + found
     rows = []
     for rubric in run.bank.rubrics:

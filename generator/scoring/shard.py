@@ -88,6 +88,7 @@ def attribute_plans(run: Run, withheld: frozenset[str], resamples: int) -> dict[
         sha = run.manifest.bank_sha256
         plans[block.attribute] = AttributePlan(
             block=block,
+            # Withheld concepts are drawn as well: draws must not depend on what is published.
             counts=concept_counts(sha, block.attribute, n_single, resamples),
             single=single,
             withheld=np.array([c.category in withheld for c in items], np.bool_),

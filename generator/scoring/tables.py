@@ -32,6 +32,7 @@ AnyArray = npt.NDArray[Any]
 
 def number(value: float) -> float | None:
     """Return a number as a file has it: None for NaN, zero for minus zero."""
+    # Adding 0.0 turns minus zero into zero.
     return None if math.isnan(value) else value + 0.0
 
 
@@ -86,6 +87,7 @@ class TableMaker:
         """
         schema = arrow_schema(TABLES[name])
         full = {**{k: pa.repeat(pa.scalar(v), n_rows) for k, v in self._constants.items()}, **columns}
+        # Columns, order and types come from the schema, so no table can drift away from the contract.
         return pa.table({f.name: pa.array(full[f.name], f.type) for f in schema}, schema=schema)
 
     def from_rows(self, name: str, rows: Sequence[dict[str, Any]]) -> pa.Table:
@@ -191,6 +193,7 @@ class TableMaker:
 def with_gaps(scores: pa.Table, gaps: Sequence[Score]) -> pa.Table:
     """Return a model's own columns of `scores` with the rows of its level's gaps, which other models enter."""
     own = score_columns(gaps)
+    # Rows are sorted by metric, so the gaps go in where their metric belongs.
     first = pc.sum(pc.less(scores["metric"], own["metric"][0]), min_count=0).as_py() if own.num_rows else 0
     return pa.concat_tables([scores.slice(0, first), own, scores.slice(first)])
 

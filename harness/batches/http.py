@@ -112,6 +112,7 @@ async def _status_error(response: httpx2.Response) -> BatchError:
         if len(head) > 4_000:
             break
     status = response.status_code
+    # A status that passes may have come from a proxy after the vendor took the request: it counts as sent.
     final = status not in (408, 409, 425, 429) and status < httpx2.codes.INTERNAL_SERVER_ERROR
     words = _words(_message(head))
     return BatchError(f"HTTP status {status}{': ' + words if words else ''}", final=final, sent=not final)

@@ -102,6 +102,7 @@ class CallQueue:
         return quiet if waiting.new else max(quiet, waiting.later[0][0])
 
     def _has_room(self, lane: Lane, call: Call) -> bool:
+        # The first call of a model goes alone.
         if account_of(call) not in self._heard_of:
             return self._models[account_of(call)] == 0
         most = self._outcome.record(call).open_for
@@ -121,6 +122,7 @@ class CallQueue:
 
     def again(self, attempt: Attempt, ready: float) -> None:
         """Put a call back until a moment."""
+        # The running number keeps equal moments in order, and attempts from being compared.
         heapq.heappush(self._lanes[lane_of(attempt.call)].later, (ready, next(self._order), attempt))
 
     def quiet(self, call: Call, until: float) -> None:
@@ -129,6 +131,7 @@ class CallQueue:
         A wait that an endpoint asks for holds for all calls of the model.
         """
         account = account_of(call)
+        # A later reply may ask for less than an earlier one did; the longer wait holds.
         self._quiet[account] = max(until, self._quiet.get(account, 0.0))
 
     def _leave(self, waiting: _Waiting) -> None:

@@ -73,6 +73,7 @@ class NetworkLane:
         try:
             await asyncio.gather(*workers)
         finally:
+            # Canceled workers put their own calls aside, and the queue those that nobody had taken.
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
@@ -115,11 +116,13 @@ class NetworkLane:
             self._leave(attempt)
             return
         attempt.began = loop.time() if attempt.began is None else attempt.began
+        # Reserved on the disk before anything is sent, so no crash can hide what was spent.
         amount = worst_case(request, self._desk.callee(call).prices) + self._desk.overruns.beyond(call)
         entry = await self._writer.reserve(call, amount)
         if isinstance(entry, int):
             await self._make(Made(attempt, request, entry, amount), queue)
             return
+        # Not sent after all: its tokens go back into the flow.
         self._pace.ended(request, None)
         if isinstance(entry, Refusal):
             self._leave(attempt, entry.account)
@@ -218,6 +221,7 @@ class NetworkLane:
             await self._writer.write(entry=made.entry, cost=cost, failure=(call.key, error.code))
             self._gave_up(call, error)
             return
+        # What an endpoint asks for holds for every call to this model.
         if error.retry_after:
             queue.quiet(call, now + error.retry_after)
         self._told(call, wait, error.reason)

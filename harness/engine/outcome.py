@@ -180,6 +180,7 @@ class Outcome:
         self.tally.outcomes[answer.outcome] += 1
         if self.keep:
             self.answers[call.key] = answer
+        # An answer from the cache says nothing about how the endpoint does today.
         if cached:
             self.tally.cached += 1
             record.cached += 1

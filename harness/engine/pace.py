@@ -24,6 +24,7 @@ class Bucket:
 
     def slot(self, now: float, amount: float = 1.0) -> float:
         """Return the moment from which this amount may go, and take its place in the flow."""
+        # Time that went by unused is not saved up, or it would come back as a burst.
         start = max(now, self._next)
         self._next = start + amount * self._each
         return start

@@ -209,6 +209,7 @@ class Writer:
     def _schedule(self) -> None:
         if not self._scheduled:
             self._scheduled = True
+            # At the end of this turn of the loop, so that whatever else is ready goes into the same commit.
             asyncio.get_running_loop().call_soon(self.flush)
 
     def flush(self) -> None:
@@ -220,6 +221,7 @@ class Writer:
         futures += [future for _, _, future in wanted]
         try:
             others = self.books.write(records)
+            # Workers that were canceled meanwhile wait for nothing, so nothing is reserved for them.
             made = self.books.claim_and_reserve([(c, a) for c, a, f in wanted if not f.done()]) if wanted else []
         except Exception as error:
             for future in futures:

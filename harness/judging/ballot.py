@@ -94,6 +94,7 @@ class Ballot:
     def _model(self) -> type[BaseModel]:
         if self.rubric.scale == "score":
             return ScoreAnswer
+        # Made at run time, so that pydantic allows the rubric's own labels and no others.
         narrowed: Any = Literal[self.labels]
         return create_model("RubricAnswer", __base__=LabelAnswer, label=(narrowed, ...))
 
@@ -128,6 +129,7 @@ class Ballot:
             return failed_vote(answer.error or read, judge=judge, role=role, key=key)
         parsed = read.answer
         if isinstance(parsed, ScoreAnswer):
+            # With `refusal` true the vote is REFUSAL, whatever the score (contract: verdicts, "A judge's answer").
             score = None if parsed.refusal else parsed.score
             label, refusal, matches = REFUSAL if score is None else score_bin(score), parsed.refusal, None
         else:
@@ -143,6 +145,7 @@ class Ballot:
         if not answer.text.strip():
             return "empty"
         found = self._parse(answer.text)
+        # A reply that was cut after its last brace is a valid answer all the same.
         return "truncated" if isinstance(found, str) and answer.outcome == "cut" else found
 
     def _parse(self, text: str) -> _Read | str:
@@ -157,6 +160,7 @@ class Ballot:
         except ValidationError:
             return "wrong_shape"
         assert isinstance(parsed, ScoreAnswer | LabelAnswer)
+        # Neither a score nor a refusal: whatever was meant would be a guess.
         if isinstance(parsed, ScoreAnswer) and parsed.score is None and not parsed.refusal:
             return "wrong_shape"
         return _Read(parsed, in_order(unwrapped))
@@ -189,4 +193,5 @@ def unfenced(message: str) -> tuple[str, str]:
     """Return prompt and response of a judge's user message, the inverse of `fenced`."""
     fence, _, rest = message.partition(" question\n")
     prompt, _, rest = rest.partition(f"\n{fence} answer\n")
+    # From the right, because only the reminder follows the last fence.
     return prompt, rest.rpartition(f"\n{fence}\n")[0]

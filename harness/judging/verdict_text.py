@@ -43,6 +43,7 @@ def read_verdict(text: str) -> VerdictText:
 
     A reply that is JSON as it stands is never touched, but for a verdict in the arguments of a single tool call.
     """
+    # As it stands first: a string inside valid JSON may hold a fence or a stop token.
     found = _load(text)
     if found is not NO_JSON:
         called = _called(found)
@@ -58,6 +59,7 @@ def in_order(unwrapped: frozenset[str]) -> str | None:
 def _unpacked(text: str, off: set[str]) -> VerdictText:
     inner = _without_stop_tokens(text, off)
     thought = without_thinking(inner)
+    # No answer follows a thought that never ends, so nothing is taken off.
     if thought.found and not thought.open:
         off.add("thought")
         inner = _without_stop_tokens(thought.answer, off)
@@ -99,6 +101,7 @@ def _integer(digits: str) -> int:
 
 
 def _fraction(digits: str) -> Decimal:
+    # As a float, 69.99999999999999999 would be 70.
     return Decimal(digits) if len(digits) <= _LONGEST_NUMBER else _refuse(digits)
 
 
@@ -109,6 +112,7 @@ def _refuse(token: str) -> Any:
 def _no_repeated_key(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
+        # json would keep the last of the two; which one the judge meant would be a guess.
         raise ValueError("a key occurs twice")
     return found
 

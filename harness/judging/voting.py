@@ -171,6 +171,7 @@ class Bench:
         votes, keys = list(case.votes), list(case.keys)
         for seat in seats:
             answer = outcome.answers.get(seat.key)
+            # Every seat that was asked has an answer or a code; a call that was left keeps its row from getting here.
             if answer is None:
                 votes.append(failed_vote(outcome.failures[seat.key], judge=seat.judge, role=seat.role, key=seat.key))
             else:

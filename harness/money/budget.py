@@ -182,6 +182,7 @@ class Ledger(Database):
         """
         with transaction(self._db):
             committed = self._committed()
+            # Ids are given here and not by SQLite, because the rows are inserted together at the end.
             number = int(self._db.execute("SELECT coalesce(max(id), 0) FROM entries").fetchone()[0])
             made: list[int | Refusal] = []
             rows: list[tuple[object, ...]] = []
@@ -235,6 +236,7 @@ class Ledger(Database):
                 if cost is not None:
                     role, model, reserved = self._open.get(entry) or self._stored(entry)
                     for account in (RUN_ACCOUNT, f"{role}:{model}"):
+                        # The worst case was committed before. A lost entry stays committed at it.
                         committed[account] += cost - reserved
             self._db.executemany(
                 "UPDATE entries SET cost = ?, state = iif(? IS NULL, 'lost', 'settled') WHERE id = ?",
@@ -273,6 +275,7 @@ class Ledger(Database):
     def _known(self, keys: Sequence[str]) -> set[str]:
         found: set[str] = set()
         for i in range(0, len(keys), 500):
+            # SQLite bounds the variables of a query.
             chunk = keys[i : i + 500]
             marks = ",".join("?" * len(chunk))
             query = f"SELECT key FROM entries WHERE key IN ({marks}) AND state IN ('settled', 'reused')"  # noqa: S608
@@ -343,6 +346,7 @@ class Ledger(Database):
         reserved = sum(amount for _, amount in lost)
         costs, rest = {}, total
         for i, amount in lost:
+            # Whole picodollars; the last entry takes what rounding leaves.
             share = min(rest, total * amount // reserved) if reserved else 0
             costs[i], rest = share, rest - share
         if lost:

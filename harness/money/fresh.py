@@ -67,6 +67,7 @@ def remembered_tokens(folder: Path) -> dict[str, tuple[str, bool]]:
     if not ledger.is_file():
         return {}
     try:
+        # Not read-only: such a connection would leave the files of a write-ahead log behind.
         with closing(sqlite3.connect(f"file:{quote(str(ledger))}?mode=rw", uri=True, timeout=60)) as connection:
             rows = connection.execute("SELECT model, token, done FROM fresh").fetchall()
     except sqlite3.Error:  # no such table: nothing was asked anew; anything worse is told when it is opened
