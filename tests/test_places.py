@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -41,24 +43,48 @@ class TestBankFolder:
 
 def inside(name: str) -> str:
     """Where a file of the checkout stands in the wheel."""
-    return name if name.startswith(("generator/", "harness/")) else f"generator/{name}"
+    name = name.replace("generator/reading/", "aibiasbench/")
+    return name if name.startswith(("generator/", "harness/", "aibiasbench/")) else f"generator/{name}"
+
+
+def build(copy: Path, out: Path, without: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    """Build a wheel from a copy, so that no build/ is left in the checkout."""
+    for part in PARTS:
+        shutil.copytree(ROOT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__", *without))
+    (copy / "content" / "runs" / "a-run").mkdir(parents=True)
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE", "content/site.toml"):
+        shutil.copy(ROOT / name, copy / name)
+    (copy / "content" / "runs" / "a-run" / "run.toml").touch()
+    command = [sys.executable, "-m", "pip", "wheel", "-v", "--no-deps", "--no-build-isolation", "--no-index"]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return subprocess.run([*command, "-w", str(out), str(copy)], capture_output=True, text=True, env=environment)
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """A wheel, and what building it said."""
+
+    path: Path
+    said: str
+
+    @property
+    def names(self) -> set[str]:
+        """The names of the files in it."""
+        with zipfile.ZipFile(self.path) as packed:
+            return set(packed.namelist())
 
 
 @pytest.fixture(scope="module")
-def names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """The names in a wheel built from a copy, so that no build/ is left in the checkout."""
-    copy, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    for part in PARTS:
-        shutil.copytree(ROOT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
-    (copy / "content" / "runs" / "a-run").mkdir(parents=True)
-    for name in ("pyproject.toml", "README.md", "LICENSE", "content/site.toml"):
-        shutil.copy(ROOT / name, copy / name)
-    (copy / "content" / "runs" / "a-run" / "run.toml").touch()
-    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "--no-index"]
-    done = subprocess.run([*command, "-w", str(out), str(copy)], capture_output=True, text=True)
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Wheel:
+    out = tmp_path_factory.mktemp("wheel")
+    done = build(tmp_path_factory.mktemp("source"), out)
     assert done.returncode == 0, done.stderr
-    with zipfile.ZipFile(next(out.glob("*.whl"))) as wheel:
-        return set(wheel.namelist())
+    return Wheel(next(out.glob("*.whl")), done.stdout + done.stderr)
+
+
+@pytest.fixture(scope="module")
+def names(wheel: Wheel) -> set[str]:
+    return wheel.names
 
 
 class TestWheel:
@@ -69,3 +95,42 @@ class TestWheel:
 
     def test_it_holds_no_run(self, names):
         assert [name for name in names if "content/runs/" in name or "a-run" in name] == []
+
+    def test_nothing_in_it_was_warned_of(self, wheel):
+        assert [line for line in wheel.said.splitlines() if "warning" in line.lower()] == []
+
+    def test_type_checkers_find_the_marks(self, names):
+        assert {"generator/py.typed", "harness/py.typed", "aibiasbench/py.typed"} <= names
+
+    def test_what_is_installed_publishes_verifies_and_loads_a_run(self, wheel, tmp_path):
+        """From the wheel alone: nothing of the checkout is on the path."""
+        with zipfile.ZipFile(wheel.path) as packed:
+            packed.extractall(tmp_path / "site-packages")
+        (tmp_path / "work").mkdir()
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site-packages")}
+        script = (
+            "import sys, pathlib, aibiasbench as abb\n"
+            "assert abb.__file__.startswith(sys.argv[1])\n"
+            "run = abb.load(next(pathlib.Path('site/runs').glob('*/data')))\n"
+            "found = run.recompute('consistency', run.models[0], 'overall')\n"
+            "assert found.agrees and found.published['estimate'] is not None\n"
+        )
+        program = ["-m", "generator"]
+        for words in (
+            [*program, "demo", "--small", "--out", "site"],
+            [*program, "verify", "site"],
+            ["-c", script, str(tmp_path / "site-packages")],
+        ):
+            command = [sys.executable, *words]
+            done = subprocess.run(command, cwd=tmp_path / "work", env=environment, capture_output=True, text=True)
+            assert done.returncode == 0, done.stdout + done.stderr
+
+    def test_without_the_parquet_reader_there_is_none_and_the_reason_is_said(self, tmp_path):
+        (tmp_path / "source").mkdir()
+        done = build(tmp_path / "source", tmp_path / "out", without=("vendor",))
+        assert done.returncode != 0
+        assert (
+            "parquet.js is not built yet, and a wheel without it cannot publish; type: make assets"
+            in done.stdout + done.stderr
+        )
+        assert list(tmp_path.glob("out/*.whl")) == []

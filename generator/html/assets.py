@@ -19,7 +19,7 @@ from generator.schema.places import own_folder
 
 TEMPLATES = own_folder("site_templates")
 STATIC = TEMPLATES / "static"
-PARQUET_READER = "vendor/parquet.mjs"  # bundled from npm, so not in the repository
+PARQUET_READER = "vendor/parquet.js"  # bundled from npm, so not in the repository
 # An import of our own modules ends its line: `import { a } from "./b.js";`.
 _IMPORTED = re.compile(r'(?m)(?<= from ")\.{1,2}/[^"\n]+(?=";$)')
 

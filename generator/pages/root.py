@@ -132,7 +132,11 @@ def robots(base_url: str | None) -> bytes:
 
 
 def headers() -> bytes:
-    """Return `_headers` for hosts that read it: what a page's own policy cannot say, and how long to keep assets."""
+    """Return `_headers` for hosts that read it.
+
+    What a page's own policy cannot say, how long to keep assets, and that any site's script may read the data files, in
+    parts too. A path takes a single `*`, so the run is a placeholder.
+    """
     lines = [
         "/*",
         "  X-Content-Type-Options: nosniff",
@@ -143,6 +147,10 @@ def headers() -> bytes:
         "",
         "/assets/*",
         "  Cache-Control: public, max-age=31536000, immutable",
+        "",
+        "/runs/:run/data/*",
+        "  Access-Control-Allow-Origin: *",
+        "  Access-Control-Expose-Headers: Accept-Ranges, Content-Length, Content-Range, ETag",
         "",
     ]
     return "\n".join(lines).encode()

@@ -132,10 +132,14 @@ def read_told(path: Path, shape: type[_Told]) -> dict[str, Any]:
 
     Raises InputError naming the file when it is absent, no JSON or of another shape; then every fault with its place.
     """
-    data = json_files.read_json(path, "a data folder has it")
+    return checked_told(json_files.read_json(path, "a data folder has it"), shape, str(path))
+
+
+def checked_told(data: Any, shape: type[_Told], where: str) -> dict[str, Any]:
+    """Return what was parsed of a JSON file; raises InputError with every fault of its shape, `where` before each."""
     try:
         shape.model_validate(data)
     except ValidationError as error:
-        raise InputError(*validation_faults(error, str(path))) from None
+        raise InputError(*validation_faults(error, where)) from None
     found: dict[str, Any] = data
     return found
