@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from generator.schema.errors import InputError
 
-from .recomputed import Recomputed
+from .recomputed import RecomputedScore
 from .run import PublishedRun, load
 
-__all__ = ["InputError", "PublishedRun", "Recomputed", "load"]
+__all__ = ["InputError", "PublishedRun", "RecomputedScore", "load"]

@@ -29,7 +29,7 @@ _NUMBERS = ("estimate", "ci_low", "ci_high")
 
 
 @dataclass(frozen=True)
-class Recomputed:
+class RecomputedScore:
     """A row of `scores`, worked out anew: estimate and interval on the table's own scale, None where it has none.
 
     `published` are the same three numbers as the table has them.
@@ -72,13 +72,13 @@ def model_rows(
         return Prepared.of(run, withheld, resamples).score(model).scores
 
 
-def recomputed(rows: pa.Table, published: Mapping[str, Any]) -> Recomputed | None:
+def recomputed(rows: pa.Table, published: Mapping[str, Any]) -> RecomputedScore | None:
     """Return the recomputed form of a published row of `scores`; None where one model's receipts do not give it."""
     key = ("metric", "attribute", "group")
     found = next((r for r in rows.to_pylist() if all(r[name] == published[name] for name in key)), None)
     if found is None:
         return None
-    return Recomputed(
+    return RecomputedScore(
         **{name: found[name] for name in (*key, *_NUMBERS)},
         model=published["model"],
         published={name: published[name] for name in _NUMBERS},

@@ -26,8 +26,8 @@ from generator.stats.bootstrap import RESAMPLES
 
 from .frames import bank_frame, columns_frame, frame, matched_set
 from .kept_files import default_cache, read_kept, write_kept
-from .recomputed import Recomputed, model_rows, recomputed
-from .sources import MANIFEST, Source, open_source
+from .recomputed import RecomputedScore, model_rows, recomputed
+from .sources import MANIFEST, RunSource, open_source
 
 if TYPE_CHECKING:
     from generator.verify.findings import Findings
@@ -64,7 +64,7 @@ class PublishedRun:
     Every method raises InputError when a file is absent, or is not the one that the manifest names.
     """
 
-    def __init__(self, source: Source, manifest: bytes, cache: Path) -> None:
+    def __init__(self, source: RunSource, manifest: bytes, cache: Path) -> None:
         self._source, self._data, self._cache = source, manifest, cache
         self.manifest = _checked_manifest(manifest, f"{source.where}/{MANIFEST}")
         self.pin = sha256_hex(manifest)
@@ -181,7 +181,7 @@ class PublishedRun:
         mark = " (simulated)" if self.simulated else ""
         return consistency_chart(self.scores, model, f"{model}, run {self.run_id}{mark}")
 
-    def recompute(self, metric: str, model: str, attribute: str, group: str | None = None) -> Recomputed:
+    def recompute(self, metric: str, model: str, attribute: str, group: str | None = None) -> RecomputedScore:
         """Work one row of `scores` out anew from the model's receipts.
 
         Args:

@@ -28,7 +28,7 @@ _TIMEOUT = 30.0  # seconds without a byte
 _PAGES = ("index.html", MANIFEST)
 
 
-class Source(Protocol):
+class RunSource(Protocol):
     """The data folder of one run, wherever it lies."""
 
     @property
@@ -155,7 +155,7 @@ class WebSource:
         return b"".join(parts)
 
 
-def open_source(where: str | Path, deadline: float) -> tuple[Source, bytes]:
+def open_source(where: str | Path, deadline: float) -> tuple[RunSource, bytes]:
     """Find the data folder that a person means, and read its manifest.
 
     Args:
@@ -183,7 +183,7 @@ def open_source(where: str | Path, deadline: float) -> tuple[Source, bytes]:
     )
 
 
-def _candidates(where: str | Path, deadline: float) -> Iterator[Source]:
+def _candidates(where: str | Path, deadline: float) -> Iterator[RunSource]:
     if isinstance(where, str) and urlsplit(where).scheme in ("http", "https"):
         base = _without_page(where)
         yield from (WebSource(place, deadline) for place in _below(base, base.endswith("/data")))
