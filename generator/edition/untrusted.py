@@ -44,7 +44,7 @@ HIDDEN_POINTS = tuple(sorted(_HIDDEN))
 
 
 def _ranges(points: Sequence[int]) -> str:
-    """Return code points in order as the inside of a regex class; ranges match far faster than single characters."""
+    """Return ordered code points as the inside of a regex class. Ranges match far faster than single characters."""
     starts = [p for p in points if p - 1 not in _HIDDEN]
     ends = [p for p in points if p + 1 not in _HIDDEN]
     return "".join(f"\\U{a:08x}-\\U{b:08x}" for a, b in zip(starts, ends, strict=True))

@@ -48,13 +48,13 @@ def check_outcomes(table: pa.Table, found: RowReport, *, imported: bool) -> None
 
 @dataclass(frozen=True)
 class _Rows:
-    """A shard's rows, held against what each outcome requires."""
+    """A shard's rows and what each outcome requires of them."""
 
     table: pa.Table
     found: RowReport
 
     def check(self, outcome: str, *, imported: bool) -> None:
-        """Hold the rows of one outcome."""
+        """Check the rows of one outcome."""
         here = _is(self.table["outcome"], outcome)
         voted = pc.list_value_length(self.table["votes"]).to_numpy() > 0
         silent = _null(self.table["response"])
@@ -91,7 +91,7 @@ class _Rows:
 
 
 def _check_words(table: pa.Table, found: RowReport) -> None:
-    """Hold the codes of failures against the closed list, and the vendors' words against what may be published."""
+    """Check codes of failures against the closed list, and vendors' words against what may be published."""
     failure, words = table["failure"], table["filter_word"]
     strange = ~pc.fill_null(pc.is_in(failure, pa.array(VOTE_ERRORS)), True).to_numpy() & ~_null(failure)
     found.rows(strange, "failure", lambda r: f"saw {failure[r].as_py()[:_TEXT]!r}; allowed: {', '.join(VOTE_ERRORS)}")

@@ -165,7 +165,7 @@ def in_threads(task: Callable[[str], Any], slugs: Sequence[str]) -> list[Any]:
 
 @dataclass(frozen=True)
 class _Checked:
-    """What is kept of a shard once it is checked: its faults, rows by status, (rubric, status) of audited rows."""
+    """What is kept of a checked shard: its faults, rows by status, (rubric, status) of audited rows by receipt id."""
 
     faults: tuple[str, ...]
     counts: Counter[str] = field(default_factory=Counter)
@@ -198,7 +198,7 @@ def _check_shard(
 
 
 def _bank_faults(manifest: Manifest, bank: Bank, folder: Path) -> list[str]:
-    """Check that the bank is the pinned one and holds together."""
+    """Return what is wrong with the bank: another one than the manifest pins, or references that lead nowhere."""
     where = folder / "bank.json"
     faults = []
     if bank.sha256 != manifest.bank_sha256:
@@ -226,7 +226,7 @@ def _bank_faults(manifest: Manifest, bank: Bank, folder: Path) -> list[str]:
 
 
 def _manifest_faults(manifest: Manifest, folder: Path) -> list[str]:
-    """Check shard list, vendors and panels of the manifest."""
+    """Return what is wrong with shard list, vendors and panels of the manifest."""
     where = folder / "manifest.json"
     listed = [m.model for m in manifest.models]
     shards = [s.model for s in manifest.shards]
@@ -266,7 +266,7 @@ def _manifest_faults(manifest: Manifest, folder: Path) -> list[str]:
 def _read_whole(
     path: Path, entry: ShardEntry, faults: list[str], columns: Sequence[str] | None = None
 ) -> pa.Table | None:
-    """Read a shard (all columns or some), check its hash and row count; None, with the fault noted, if it is no use."""
+    """Read a shard and check its hash and number of rows; None, with the fault noted, where it cannot be used."""
     try:
         data = read_bytes(path, SHARD.file)
     except FileNotFoundError:

@@ -62,7 +62,7 @@ class Redaction(Frozen):
 
     @property
     def text(self) -> str:
-        """What stands in the response's place."""
+        """The text that stands in place of the response."""
         return withdrawn_text(self.reason, self.date)
 
 
@@ -72,7 +72,10 @@ class _RedactionFile(Frozen):
 
 @dataclass(frozen=True)
 class Redacted:
-    """A redaction as the published manifest lists it; `response_sha256` is of the withdrawn text's UTF-8."""
+    """A redaction as the published manifest lists it.
+
+    `response_sha256` is the hash of the withdrawn text's UTF-8: whoever has the text can prove what it was.
+    """
 
     receipt_id: str
     reason: str
@@ -83,7 +86,7 @@ class Redacted:
 
 @dataclass(frozen=True)
 class Redactions:
-    """Every redaction of the site, whatever its run."""
+    """All redactions of the site, for any run. A response is found by its receipt id alone."""
 
     items: tuple[Redaction, ...] = ()
 

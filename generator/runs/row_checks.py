@@ -151,7 +151,7 @@ def check_columns(table: pa.Table, manifest: Manifest, file: str) -> list[str]:
 
 
 def _format_faults(table: pa.Table, manifest: Manifest, file: str) -> list[str]:
-    """Hold the format that a shard says it is of, in its metadata, against the manifest's; format 1 does not say."""
+    """Compare the format in a shard's metadata with that of the manifest. Shards of format 1 name none."""
     told = (table.schema.metadata or {}).get(b"format", b"1").decode(errors="replace")
     if told == str(manifest.format):
         return []
@@ -159,7 +159,7 @@ def _format_faults(table: pa.Table, manifest: Manifest, file: str) -> list[str]:
 
 
 def _unsound(column: pa.ChunkedArray) -> str | None:
-    """Say what no reader could use of a column: Parquet lets bytes that are no UTF-8, and empty items, through."""
+    """Return why a column cannot be used, or None: Parquet lets text that is not UTF-8 and null items through."""
     try:
         column.validate(full=True)
     except pa.ArrowInvalid as error:
@@ -284,7 +284,7 @@ def _check_answers(table: pa.Table, found: ShardFaults, *, imported: bool) -> No
 
 
 def _check_spans(table: pa.Table, found: ShardFaults) -> None:
-    """Mask spans are in order, apart, not empty and within the response."""
+    """Find mask spans that are out of order, overlap, are empty, or lie outside the response."""
     spans = table["mask_spans"].combine_chunks()
     counts = pc.fill_null(pc.list_value_length(spans), 0).to_numpy()
     # One entry for each span, saying whose it is.

@@ -187,7 +187,7 @@ def check_votes(table: pa.Table, plan: Planned, panel: Panel, found: RowReport) 
 
 
 def _check_seats(votes: pa.ListArray, panel: Panel, found: RowReport) -> None:
-    """Each vote's judge and role must be those of its place in the panel."""
+    """Find votes whose judge or role is not that of their place in the panel."""
     row, place = _flat_index(votes)
     flat = votes.flatten()
     seats = pa.array([*panel.primary, panel.tiebreak or ""])
@@ -205,7 +205,7 @@ def _check_seats(votes: pa.ListArray, panel: Panel, found: RowReport) -> None:
 
 
 def _check_reading(votes: pa.ListArray, found: RowReport, *, imported: bool) -> None:
-    """Hold what was taken off a judge's reply against the closed list, and whether its evidence was cut."""
+    """Check what was taken off replies against the closed list, and that valid votes say if evidence was cut."""
     flat, (row, _) = votes.flatten(), _flat_index(votes)
     told = pc.struct_field(flat, "unwrapped")
     strange = [text for text in pc.unique(told).to_pylist() if text is not None and not _is_unwrapped(text)]
@@ -234,7 +234,7 @@ def _is_unwrapped(text: str) -> bool:
 def _check_fields(
     votes: pa.ListArray, columns: VoteColumns, is_score: BoolArray, found: RowReport, *, imported: bool
 ) -> None:
-    """Find a valid vote that lacks or contradicts a field of its scale, and a vote in error that has any."""
+    """Find valid votes that lack or contradict a field of their scale, and votes in error that have one."""
     errors, keys = (pc.struct_field(votes.flatten(), name) for name in ("error", "key"))
     row, _ = _flat_index(votes)
     odd = np.zeros(len(votes), np.bool_)
@@ -276,7 +276,7 @@ def _check_verdicts(
     filtered: BoolArray,
     found: RowReport,
 ) -> None:
-    """Work out each distinct pattern of votes once by the final-label rule and hold all rows against it."""
+    """Work out each distinct pattern of votes once by the final-label rule, and compare all rows with the result."""
     # Tens of thousands of rows hold a few hundred distinct patterns of votes.
     patterns, inverse = np.unique(
         np.column_stack([rubric, columns.n, columns.label, columns.score, columns.refusal, columns.failed]),
@@ -310,7 +310,7 @@ def _both_null(a: pa.Array, b: pa.Array) -> BoolArray:
 
 
 def _ruling(pattern: list[int], bank: Bank, panel: Panel) -> tuple[Verdict, str | None]:
-    """Return the verdict of a pattern of votes, and what is wrong with their number, if anything."""
+    """Return the verdict of a pattern of votes, and what is wrong with the number of votes, if anything."""
     rubric, n = bank.rubrics[pattern[0]], pattern[1]
     if n == 0:
         return Verdict(None, None, "error"), None

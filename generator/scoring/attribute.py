@@ -266,7 +266,7 @@ def _spread_of(rates: FloatArray) -> FloatArray:
 
 
 def _refusal_asymmetry(result: AttributeResult) -> Score:
-    """RA: largest minus smallest refusal rate of a group, with the reflected interval."""
+    """Return the row of refusal asymmetry, the largest minus the smallest refusal rate, with its reflected interval."""
     base = result.tally.find("refusal_rate")
     estimate = float(_spread_of(np.array([[result.tally.ratios[i].estimate] for i in result.group_refusals]))[0])
     interval = NO_INTERVAL if math.isnan(estimate) else reflected(estimate, result.measured.asymmetry)

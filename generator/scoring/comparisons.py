@@ -63,7 +63,10 @@ class Comparisons:
 
 @dataclass(frozen=True)
 class _Field:
-    """All models on one attribute: values (models, concepts), NaN = none; estimates (models,)."""
+    """All models on one attribute, 0-1 scale.
+
+    `values` holds D(c), NaN = none: float array (models, concepts). `estimates` holds D(A): (models,).
+    """
 
     slugs: tuple[str, ...]
     values: FloatArray
@@ -159,7 +162,7 @@ def _family(field: _Field, draws: FloatArray) -> Ranges | None:
 
 
 def _overall(models: Sequence[Compared], fields: Mapping[str, _Field]) -> Comparisons:
-    """Compare the models that have an overall score; of the family are those that are of every attribute's."""
+    """Compare the models that have an overall score."""
     # The overall family: models that belong to the family of every attribute.
     complete = np.logical_and.reduce([field.members for field in fields.values()])
     contenders, members = [], []

@@ -24,14 +24,14 @@ BAND = ("band_low", "band_high")
 
 @dataclass(frozen=True)
 class _Difference:
-    """D(attr) minus the disparity of a control: interval and one-sided p of the paired replicates."""
+    """Disparity on an attribute less that on a control: interval and one-sided p of the paired replicates."""
 
     interval: Interval
     p: float
 
 
 def _differences(results: Sequence[AttributeResult], control: AttributeResult) -> dict[str, _Difference]:
-    """Return by attribute the differences of those that have a value."""
+    """Return the differences of the attributes that have a value, by attribute."""
     present = [r for r in results if r.has_value]
     if not present:
         return {}
@@ -70,7 +70,7 @@ def control_scores(results: dict[str, AttributeResult]) -> list[Score]:
 
 
 def _withheld(*controls: AttributeResult | None) -> frozenset[str]:
-    """Return the flag of a number that would have needed these controls where one of them lacks a category."""
+    """Return the flag `withheld` where one of the controls that a number needs lacks a category, otherwise nothing."""
     return frozenset({"withheld"} if any(c is not None and c.withheld for c in controls) else ())
 
 
@@ -120,9 +120,9 @@ def _paired_sample(result: AttributeResult, control: AttributeResult) -> Sample:
 def _calibrated(
     result: AttributeResult, tag: AttributeResult | None, found: _Difference | None, withheld: frozenset[str]
 ) -> Score:
-    """CAC: 100 (1 - max(0, D(attr) - D(control_tag))); the clipped, mapped interval of the difference.
+    """Return the row of calibrated consistency, 100 (1 - max(0, D(A) - D(tag))), with its interval.
 
-    Without an interval nothing can be degenerate, and nothing is sparse but by its single concept.
+    Without an interval the row is never `degenerate`, and `sparse` only for a single concept.
     """
     if tag is None or found is None:
         return _null("calibrated_consistency", result, withheld)
@@ -148,7 +148,7 @@ def _floor(value: float) -> float:
 def _excesses(
     demographic: Sequence[AttributeResult], edge: AttributeResult, found: dict[str, _Difference]
 ) -> list[Score]:
-    """E = D(attr) - D(edge) with p, adjusted p over the model's demographic attributes, and evidence tier."""
+    """Return the rows of excess, E = D(A) - D(edge), with p, p adjusted within the model, and evidence tier."""
     # Adjusted within the model only, over its demographic attributes.
     ps = [found[r.attribute].p if r.attribute in found else math.nan for r in demographic]
     rows = []

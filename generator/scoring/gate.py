@@ -80,7 +80,7 @@ def _advice(left: list[Reason]) -> str:
 
 
 def _categories(run: Run, reasons: tuple[Reason, ...]) -> frozenset[str]:
-    """Return the categories that are labeled by a rubric which fails."""
+    """Return the categories whose rubric fails."""
     rubrics = {reason.rubric for reason in reasons if isinstance(reason, RubricReason)}
     return frozenset(c.category for c in run.bank.concepts if c.rubric in rubrics)
 

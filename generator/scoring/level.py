@@ -119,7 +119,7 @@ class Level:
 
 @dataclass(frozen=True)
 class _Line:
-    """One ratio of a category: numerators and denominators (concepts,), and what its row says beside the number."""
+    """One ratio of a category before it becomes a row: numerators and denominators (concepts,), counts and flags."""
 
     metric: str
     group: str
@@ -173,7 +173,7 @@ def _gaps(category: Category, *, missing: bool) -> frozenset[str]:
 
 
 def _share_lines(category: Category, rows: LevelRows) -> list[_Line]:
-    """Return the refusal rate of a category and the share of each of its labels, whole and by polarity."""
+    """Return a category's refusal rate, and the share of each of its labels, over all its concepts and by polarity."""
     missing = _gaps(category, missing=bool((rows.absent > 0).any()))
     valid = (rows.refused + rows.scored).astype(np.float64)
     refused = _Line(
@@ -250,7 +250,7 @@ def _row(line: _Line, interval: Interval) -> Score:
 
 
 def _overall(whole: Sequence[tuple[Category, _Line]], draws: Sequence[FloatArray]) -> Score:
-    """Return overall favorability: the mean of the categories that are not withheld, null where one has no value."""
+    """Return overall favorability, the mean over the categories not withheld; null where one has no value."""
     left = [(line, row) for (category, line), row in zip(whole, draws, strict=True) if not category.withheld]
     lacking = len(whole) < len(LEVEL_CATEGORIES) or not left or any(line.sample.n == 0 for line, _ in left)
     flags = frozenset().union(*(line.flags & {"incomplete", "withheld"} for _, line in whole))
@@ -275,7 +275,7 @@ def _overall(whole: Sequence[tuple[Category, _Line]], draws: Sequence[FloatArray
 
 @dataclass(frozen=True)
 class _Family:
-    """The models that can be set against each other: places among all, estimates (members,) and replicates."""
+    """The models that can be compared with each other: their places among all, estimates (members,) and replicates."""
 
     members: IntArray
     estimates: FloatArray
@@ -283,7 +283,7 @@ class _Family:
     sample: Sample
 
     def gaps(self) -> list[Score]:
-        """Return of each member the gap to the median of the others, and whether it stands apart."""
+        """Return each member's gap to the median of the others, and whether it stands apart."""
         found = percentile_intervals(self.draws - others_median(self.draws), [self.sample] * len(self.members))
         middle = others_median(self.estimates[:, None])[:, 0]
         marks = apart(self.estimates, Ranges(error_ranges(self.estimates, self.draws), self.sample))
@@ -327,7 +327,7 @@ def level_gaps(categories: Sequence[Category], models: Sequence[Mapping[str, Lev
 
 
 def _put(found: list[list[Score]], family: _Family | None, levels: Sequence[Level], group: str | None) -> None:
-    """Add a family's rows to those of its members, and null rows to all others."""
+    """Add a family's rows to the lists of its members, and null rows to the lists of all others."""
     rows = dict(zip(family.members.tolist(), family.gaps(), strict=True)) if family is not None else {}
     for place, (own, level) in enumerate(zip(found, levels, strict=True)):
         flags = level.flags - {"degenerate"} | (frozenset() if place in rows else {"incomplete"})
@@ -351,7 +351,7 @@ def _family(category: Category, levels: Sequence[Level]) -> _Family | None:
 
 
 def _added(total: FloatArray | None, family: _Family | None, models: int) -> FloatArray | None:
-    """Add a family's replicates to those of the categories before: (models, resamples), NaN for who is outside."""
+    """Add a family's replicates to those of earlier categories: (models, resamples), NaN outside a family."""
     if family is None:
         return total
     full = np.full((models, family.draws.shape[1]), np.nan) if total is None else total

@@ -137,7 +137,7 @@ class ModelReader:
         )
 
     def _table(self, model: str) -> pa.Table:
-        """Read what scoring needs of a shard; ids and labels come as dictionaries, as they stand in the file."""
+        """Read what scoring needs of a shard. Ids and labels come as dictionaries, which is how the file holds them."""
         with pq.ParquetFile(self._run.shard_path(model), read_dictionary=list(_CODED)) as file:
             wanted = {*_CODED, *_PLAIN, *(("receipt_id",) if self._run.audit is not None else ())}
             paths = [c.path for c in file.schema]
@@ -148,7 +148,7 @@ class ModelReader:
     def _spread(
         self, table: pa.Table, places: IntArray, row: IntArray, votes: dict[str, pa.Array]
     ) -> dict[str, npt.NDArray[np.generic]]:
-        """Return the arrays of `Rows` over the whole plan, absent rows at their empty value."""
+        """Return the arrays of `Rows` over the whole plan, flat; absent rows hold the empty value of each array."""
         n = table.num_rows
         status_of = {name: code for code, name in enumerate(STATUSES)}
         status, label = (table[c].combine_chunks() for c in ("status", "final_label"))
@@ -178,7 +178,7 @@ class ModelReader:
         return flat
 
     def _label_codes(self, label: pa.DictionaryArray) -> npt.NDArray[np.int16]:
-        """Return final labels by their place among the bank's, -1 = none or REFUSAL: alike in every shard."""
+        """Return final labels as codes, the same in every shard (`label_places`); -1 for none and for REFUSAL."""
         code = np.array([self._labels.get(name, -1) for name in label.dictionary.to_pylist()] + [-1], np.int16)
         return np.asarray(code[pc.fill_null(label.indices, -1).to_numpy()], np.int16)
 
@@ -208,14 +208,14 @@ class ModelReader:
 
 
 def _answered(table: pa.Table) -> npt.NDArray[np.bool_]:
-    """Tell which rows have an answer: their outcome says so, or in format 1 that there is a finish reason."""
+    """Tell which rows have an answer: by their outcome, or in format 1 by having a finish reason."""
     if "outcome" not in table.column_names:
         return np.asarray(pc.is_valid(table["finish_reason"]).to_numpy(), np.bool_)
     return np.asarray(pc.not_equal(table["outcome"], "failed").to_numpy(), np.bool_)
 
 
 def _primary_votes(table: pa.Table) -> tuple[IntArray, IntArray, dict[str, pa.Array]]:
-    """Return (row, 0 or 1, fields) of the votes of both primaries; the third, where there is one, breaks a tie."""
+    """Return the primaries' votes as (row, 0 or 1, fields). A third vote only breaks ties and is left out."""
     votes = table["votes"].combine_chunks()
     n = votes.value_lengths().to_numpy().astype(np.int64)
     row = np.repeat(np.arange(len(n)), n)

@@ -117,7 +117,7 @@ def score_here(run: Run, *, withheld: frozenset[str] = frozenset(), resamples: i
 
 
 def _with_levels(categories: Sequence[Category], models: Sequence[ModelScores]) -> dict[str, pa.Table]:
-    """Return every model's own columns of `scores`, its gaps to the other models' level among them."""
+    """Return each model's own columns of `scores`, with its gaps to the level of the other models."""
     ordered = sorted(models, key=lambda m: m.model.encode())
     gaps = level_gaps(categories, [m.levels for m in ordered])
     return {m.model: with_gaps(m.scores, own) for m, own in zip(ordered, gaps, strict=True)}
@@ -149,9 +149,13 @@ def _standing(row: Score, slug: str) -> OverallConsistency:
 def _mean_band(
     models: dict[str, dict[str, tuple[float, FloatArray, int]]], *, withheld: frozenset[str]
 ) -> tuple[dict[str, Any], list[Score]]:
-    """Return the band averaged over models, resample by resample: for the manifest, and as run-wide score rows.
+    """Return the control band averaged over models, for the manifest and as run-wide rows of `scores`.
 
-    A resample in which one of the models has no value has none; `withheld` names the controls that lack a category.
+    It is averaged resample by resample (methodology: control-band, "The run's mean band").
+
+    Args:
+        models: by slug and control, the disparity, its replicates (resamples,) and its concepts, 0-1 scale.
+        withheld: the controls that lack a category.
     """
     if not models:
         return {"n_models": 0, "band_low": None, "band_high": None, "swapped": None}, []
@@ -183,7 +187,7 @@ def _mean_band(
 
 
 def _agreements(run: Run, plans: dict[str, AttributePlan], votes: dict[str, IntArray]) -> list[Any]:
-    """Return (rubric, vendor, agreement) of every rubric with concepts: `*` for all subjects, then by vendor."""
+    """Return (rubric, vendor, agreement) of each rubric with concepts: vendor `*` for all, then each vendor."""
     resamples = np.concatenate([_placed(plan) for plan in plans.values()])
     single = np.concatenate([plan.single for plan in plans.values()])
     concepts = [run.bank.concept[name] for plan in plans.values() for name in plan.block.concepts]
@@ -205,7 +209,7 @@ def _agreements(run: Run, plans: dict[str, AttributePlan], votes: dict[str, IntA
 
 
 def _placed(plan: AttributePlan) -> FloatArray:
-    """Return the counts over all concepts of the block, two_sided ones 0: (concepts, resamples)."""
+    """Return an attribute's draws over all concepts of its block, 0 for two-sided ones: (concepts, resamples)."""
     full = np.zeros((len(plan.single), len(plan.counts)))
     full[plan.single] = plan.counts.T
     return full

@@ -181,7 +181,7 @@ class ShardTask:
         return cls(zlib.compress(pickle.dumps((run, withheld, resamples)), 1))
 
     def __call__(self, slug: str) -> ModelScores:
-        """Read and score one model."""
+        """Read the shard of one model and score it, with draws that this process makes once."""
         return _unpacked(self.packed).score(slug)
 
 
@@ -192,7 +192,12 @@ def _unpacked(packed: bytes) -> Prepared:
 
 
 def level_categories(bank: Bank, plans: dict[str, AttributePlan]) -> tuple[Category, ...]:
-    """Return the categories of the bank's demographic concepts, with the draws of those that are left."""
+    """Return the categories of the bank's demographic concepts, each with the resamples of its concepts that are left.
+
+    Args:
+        bank: the run's bank.
+        plans: the plan of each attribute, by id.
+    """
     chosen = [(plan, _in_category(bank, plan)) for name, plan in plans.items() if name in DEMOGRAPHIC]
     places, found = label_places(bank), []
     for name in sorted({c for _, categories in chosen for c in categories[categories != ""].tolist()}, key=str.encode):

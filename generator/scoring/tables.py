@@ -191,7 +191,12 @@ class TableMaker:
 
 
 def with_gaps(scores: pa.Table, gaps: Sequence[Score]) -> pa.Table:
-    """Return a model's own columns of `scores` with the rows of its level's gaps, which other models enter."""
+    """Return a model's own columns of `scores` with the rows of its level's gaps put in, which depend on other models.
+
+    Args:
+        scores: columns from `score_columns`.
+        gaps: rows of one metric.
+    """
     own = score_columns(gaps)
     # Rows are sorted by metric, so the gaps go in where their metric belongs.
     first = pc.sum(pc.less(scores["metric"], own["metric"][0]), min_count=0).as_py() if own.num_rows else 0
@@ -214,7 +219,7 @@ def _refusal_row(model: str, row: RefusalRow) -> dict[str, Any]:
 
 
 def _pair_columns(one: Comparisons) -> dict[str, pa.Array]:
-    """Return the columns of the pairs of one attribute, or overall."""
+    """Return the columns of `comparisons` for the pairs of one attribute, or overall, in points."""
     slugs = pa.array(one.found.models, pa.string())
     return {
         "model_a": slugs.take(pa.array(one.found.first)),

@@ -114,10 +114,10 @@ def concept_counts(bank_sha256: str, attribute: str, n: int, resamples: int = RE
 
 
 def _on_grid(values: FloatArray) -> FloatArray:
-    """Return each row on a binary grid so coarse that its sums of n counted terms are exact in doubles.
+    """Return each row on a binary grid coarse enough for its sums of n counted terms to be exact in doubles.
 
-    Sums of at most n terms then do not depend on their order, hence not on the processor, the number of threads or the
-    models that stand in the same product. The step is below 2^-52 of the row's largest possible sum.
+    Sums of at most n terms then do not depend on their order. So they do not depend on the processor, on the number of
+    threads, or on the models in the same product. The step is below 2^-52 of the row's largest possible sum.
     """
     largest = np.abs(values).max(axis=-1, keepdims=True, initial=0.0) * values.shape[-1]
     _, exponent = np.frexp(largest)
@@ -204,12 +204,12 @@ class Sample:
 
     @property
     def enough(self) -> bool:
-        """Whether there is an interval at all."""
+        """Whether there is an interval at all: two concepts or more."""
         return self.n >= 2
 
     @property
     def tail(self) -> float:
-        """The expanded tail a = Phi(-sqrt(n/(n-1)) t_{.975,df}); NaN below two concepts."""
+        """The tail a at which an interval reads its quantiles (`expanded_tail`); NaN below two concepts."""
         return expanded_tail(self.n, self.df) if self.enough else math.nan
 
 
@@ -310,13 +310,18 @@ def _valued(values: FloatArray) -> IntArray:
 
 
 def _sorted_at(values: FloatArray, index: IntArray) -> FloatArray:
-    """Return the values at places of each row's order: index (two neighbors, two ends, rows)."""
+    """Return the values at given places of each row's order, by sorting.
+
+    Args:
+        values: float array (rows, resamples), left sorted, NaN last.
+        index: the places, int array (two neighbors, two ends, rows).
+    """
     values.sort(axis=-1)  # NaN last
     return np.asarray(values[np.arange(len(values)), index])
 
 
 def _selected_at(values: FloatArray, index: IntArray, kept: IntArray) -> FloatArray:
-    """Return the same by selection, which puts the two ends in order and not what lies between them."""
+    """Return the same by selection, which orders the two ends of a row and leaves the middle as it is."""
     found = np.empty(index.shape)
     start = 0
     keys = zip(*index.reshape(4, -1).tolist(), kept.tolist(), strict=True)

@@ -290,9 +290,9 @@ def tally(rows: Rows, groups: tuple[str, ...], *, lean: bool = True) -> Tally:
 
 
 def _crossfit_base(rows: Rows) -> tuple[IntArray, IntArray]:
-    """Return (cells, scored rows) behind the cross-fit disparity: of groups that some other group can be set against.
+    """Return the cells and scored rows behind cross-fit disparity, of groups that can be compared with another.
 
-    Two groups can be set against each other where both have two scored repeats and one of these is the same repeat.
+    Two groups can be compared where both have two scored repeats or more and at least one of these is the same repeat.
     """
     usable = rows.scored & rows.repeated[..., None]
     shared = np.matmul(usable.astype(np.int64), usable.swapaxes(-1, -2).astype(np.int64)) > 0  # (..., groups, groups)

@@ -99,7 +99,7 @@ def _dialect(http: BatchClient, limits: EndpointPlan) -> Dialect:
 
 
 def _headers(name: str, limits: EndpointPlan, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers of every call; Anthropic takes the key under a name of its own, and a version."""
+    """Return the headers of every call. Anthropic takes the key under another name, and asks for a version."""
     headers = request_headers(name, limits, environment)
     if limits.batch.api == "anthropic":
         bearer = headers.pop("Authorization", "")

@@ -112,7 +112,7 @@ class VendorLane:
         await self._dialect.close()
 
     def _part(self, desk: Desk) -> None:
-        """Put aside what has no end yet, and say where it is."""
+        """Put aside the calls that have come to no end, and tell the operator where they are."""
         for asked in self._waiting:
             desk.outcome.leave(asked.call)
         for flight in self._flying:
@@ -127,7 +127,7 @@ class VendorLane:
             )
 
     async def _resume(self, calls: dict[str, Call], desk: Desk) -> None:
-        """Take up batches of earlier processes; their calls leave `calls`."""
+        """Take up batches of earlier processes; their calls are removed from `calls`."""
         for batch in self.journal.waiting(self.name):
             wanted = {i.custom_id: i for i in batch.items if i.key in calls or desk.books.answered(i.key)}
             if not wanted:
@@ -188,7 +188,10 @@ class VendorLane:
         return granted
 
     def _next(self, desk: Desk) -> list[PendingCall]:
-        """Take the next batch's calls from the queue: all for one model, as OpenAI asks, within the vendor's limits."""
+        """Take the next batch's calls from the queue, within the vendor's limits.
+
+        OpenAI wants one model in each batch.
+        """
         chosen: list[PendingCall] = []
         later: deque[PendingCall] = deque()
         size = 0
@@ -230,7 +233,7 @@ class VendorLane:
         desk.tell()
 
     async def _handed_in(self, nonce: str, requests: Sequence[bytes], desk: Desk) -> str:
-        """Hand a batch in. Where no answer came, look for it before it is handed in once more."""
+        """Hand a batch in. Where no answer came, look for the batch before handing it in again."""
 
         async def attempt() -> str:
             # No answer came to the first try, but the vendor may have taken the batch. Handing it in blindly again
@@ -250,7 +253,10 @@ class VendorLane:
             raise _GivenUpError(str(error), sent=bool(sent)) from None
 
     def _withdraw(self, batch: SubmittedBatch, asked: dict[str, PendingCall], desk: Desk, *, billed: bool) -> None:
-        """Take back a batch that did not come in; one that may have stays in the journal, to be found next time."""
+        """Take back a batch that did not arrive.
+
+        One that may have arrived stays in the journal, to be found next time.
+        """
         for each in asked.values():
             desk.outcome.leave(each.call)
         if not billed:
@@ -299,7 +305,7 @@ class VendorLane:
             raise _GivenUpError(f"batch {flight.vendor_id} was refused whole, at no cost: {standing.said}")
 
     async def _results(self, standing: BatchStanding, desk: Desk) -> AsyncIterator[BatchResult]:
-        """Yield all results; when the connection breaks, begin again: whatever came before comes once more."""
+        """Yield all results. When the connection breaks it begins again, so results may come twice."""
         for attempt in itertools.count(1):
             try:
                 async for result in self._dialect.results(standing):
@@ -312,9 +318,9 @@ class VendorLane:
     def _commit(
         self, flight: InFlight, ended: Sequence[tuple[BatchItem, BatchResult]], desk: Desk, *, keep: bool = False
     ) -> None:
-        """Book ends of requests: answers stored, reservations settled, then the journal told.
+        """Book the ends of requests: store answers, settle reservations, then tell the journal.
 
-        With `keep` nothing was tried and the attempt does not count.
+        With `keep` nothing was tried, and the attempt does not count.
         """
         records, finished, open_ = Records(), [], desk.books.unsettled(item.entry for item, _ in ended)
         for item, result in ended:
@@ -368,7 +374,7 @@ class VendorLane:
         return answer, cost, None
 
     async def _persist(self, ask: Callable[[], Awaitable[_T]], desk: Desk) -> _T:
-        """Ask the vendor until it answers; raises _GivenUpError when that does not help."""
+        """Ask the vendor until it answers; raises _GivenUpError where asking again is of no use."""
         for attempt in itertools.count(1):
             try:
                 found = await ask()
@@ -391,7 +397,7 @@ class VendorLane:
 
 
 class _GivenUpError(Exception):
-    """The lane cannot go on; `sent`: what was being handed in may have come in all the same."""
+    """The lane cannot go on. `sent`: what was being handed in may have arrived all the same."""
 
     def __init__(self, reason: str, *, sent: bool = False) -> None:
         super().__init__(reason)

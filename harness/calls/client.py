@@ -185,7 +185,7 @@ def wire(request: Request, callee: Callee, limits: EndpointPlan, form: Form | No
 
 
 def _sent(messages: Sequence[Message], limits: EndpointPlan) -> Sequence[Message]:
-    """Return the messages as the endpoint takes them; one without system messages gets theirs in the user's."""
+    """Return the messages as the endpoint takes them; where it knows no system role, that text goes into the user's."""
     if limits.system_role != "merge" or not any(message.role == "system" for message in messages):
         return messages
     return (Message("user", "\n\n".join(message.content for message in messages)),)

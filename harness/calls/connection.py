@@ -56,7 +56,7 @@ def certificates(ca_file: str | None) -> ssl.SSLContext:
 
 @cache
 def _context(ca_file: str | None, *_of_environment: str | None) -> ssl.SSLContext:
-    """Read certificates once: it takes longer than many a call."""
+    """Read certificates once for all clients, because that takes longer than many a call."""
     context = httpx2.create_ssl_context()
     if ca_file is not None:
         context.load_verify_locations(cafile=ca_file)

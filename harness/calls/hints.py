@@ -64,7 +64,7 @@ def _seconds_or_date(value: str, clock: float) -> _Found | None:
 
 
 def _number(digits: str) -> float:
-    """Return a number of however many digits; infinity is beyond every bound and stays so."""
+    """Return a number of any length as a float; too many digits become infinity, which every bound cuts."""
     return float(digits)
 
 
@@ -92,7 +92,7 @@ def _moment(value: str) -> float | None:
 
 
 def _in_body(body: bytes) -> _Found | None:
-    """Return the wait of the first RetryInfo in a body, however deep it lies."""
+    """Return the wait in the first RetryInfo of a body, at any depth up to the bound."""
     try:
         data = json.loads(body)
     except (ValueError, RecursionError):
@@ -132,7 +132,7 @@ def _amount(value: Any) -> float | None:
 
 
 def _resets(headers: Mapping[str, str], clock: float) -> _Found | None:
-    """Return the wait until the limits that are used up are reset; where none says so, the longest of all."""
+    """Return the wait until the limits that are used up are reset; where no header says which are, the longest wait."""
     used_up, others = list[float](), list[float]()
     for name, value in headers.items():
         found = _RESET.fullmatch(name.lower())
@@ -149,7 +149,7 @@ def _resets(headers: Mapping[str, str], clock: float) -> _Found | None:
 
 
 def _remaining(found: re.Match[str]) -> str:
-    """Return the header that says how much is left of the limit whose reset a header gives."""
+    """Return the name of the header that says how much is left of the limit whose reset a header gives."""
     if found["before"]:
         return f"{found['before']}-remaining"
     return f"{found.group().removesuffix(found['after'] or '').removesuffix('reset')}remaining{found['after'] or ''}"

@@ -166,5 +166,5 @@ def _holds(place: Place, text: str) -> bool:
 
 
 def _tokens(text: str) -> tuple[str, ...]:
-    """Split a name at signs, digits and humps: `FINISH_REASON_SAFETY`, `contentFilter`, `content_filter: SAFETY`."""
+    """Split a name at signs, digits and capitals: `FINISH_REASON_SAFETY`, `contentFilter`, `content_filter: SAFETY`."""
     return tuple(part.lower() for part in _PARTS.findall(text[:_LONGEST]))

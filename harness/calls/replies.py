@@ -157,7 +157,7 @@ def _answer(said: Said, choice: Mapping[str, Any], data: Mapping[str, Any], usag
 
 
 def _filtered(text: str, word: str, data: Mapping[str, Any], choice: Any, asked: Addressee) -> Answer:
-    """Return a refusal by the vendor; what it had written until then is kept, without its thinking."""
+    """Return a refusal by the vendor. What it had written until then is kept, without its thinking."""
     usage = usage_of(data, answered=bool(text.strip()))
     kept = text if asked.verdict else without_thinking(text).answer
     answer = _told(kept, "filtered", choice or {"finish_reason": _AT_STATUS}, data, usage, asked)
@@ -188,7 +188,7 @@ def _told(
 
 
 def _masked(said: Said, asked: Addressee) -> Said:
-    """Look for keys once more: what was masked as JSON may have been put together since."""
+    """Look for keys once more: the parts of a key may only have been joined when the message was read."""
     mask = asked.secrets.mask
     calls = tuple((mask(name), mask(arguments)) for name, arguments in said.calls)
     return Said(mask(said.text), mask(said.refusal), said.thought, calls)
@@ -247,7 +247,7 @@ def _refused_or_raise(
 
 
 def _status_in(error: Any) -> int | None:
-    """Return the code of an error inside a 200 where it is one of HTTP."""
+    """Return the code of an error inside a 200 where it is an HTTP status, otherwise None."""
     code = error.get("code") if isinstance(error, Mapping) else None
     if isinstance(code, str) and len(code) == 3 and code.isdecimal() and code.isascii():
         code = int(code)
@@ -277,7 +277,7 @@ def _parsed(body: bytes, asked: Addressee) -> dict[str, Any]:
 
 
 def _choice(data: Mapping[str, Any], asked: Addressee) -> Mapping[str, Any] | None:
-    """Return the first choice; None where the vendor says in its place that the prompt was refused."""
+    """Return the first choice; None where the reply has a word of the vendor's filter in its place."""
     choices = data.get("choices")
     if isinstance(choices, list) and choices and isinstance(choices[0], dict):
         return choices[0]
@@ -310,7 +310,7 @@ def _policy_word(body: bytes, asked: Addressee) -> str | None:
 
 
 def _reason(body: bytes, asked: Addressee) -> str:
-    """Return what a body gives as the reason, for a message: the innermost of its own messages, or its start."""
+    """Return what a body gives as the reason, for a message: its innermost message, or else its start."""
     text = asked.secrets.mask(body.decode(errors="replace"))
     try:
         words = innermost(load_json(text)) or text

@@ -44,7 +44,7 @@ def said_in(message: Any) -> Said:
 
 
 def _texts(parts: list[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the text of those parts that are text; thoughts, images and what no name tells are none."""
+    """Yield the text of those parts that are text. Thoughts, images and parts of unknown type are left out."""
     for part in parts:
         kind, text = part.get("type"), part.get("text")
         if isinstance(kind, str) and kind in _TEXT_PARTS and isinstance(text, str):

@@ -59,7 +59,7 @@ def _quoted(text: str) -> str:
 
 
 def _in_base64(key: str) -> list[str]:
-    """Return what a key looks like inside base64: the characters that no neighbor of the key can change."""
+    """Return what a key looks like inside base64: the characters that depend on the key and not on its neighbors."""
     found = []
     # Base64 packs three bytes into four characters, so a key looks different at each of three offsets.
     for before in range(3):

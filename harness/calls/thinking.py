@@ -110,7 +110,7 @@ def begins_thinking(text: str) -> bool:
 
 
 def _after_block(text: str) -> tuple[bool, str | None]:
-    """Tell whether thinking leads a text, and return what comes after it, None where it never ends."""
+    """Tell whether thinking leads a text, and return what follows it; None where it never ends."""
     for opening, ending in _BLOCKS:
         if begun := opening.match(text):
             names = begun.groupdict()
@@ -137,7 +137,7 @@ def _after_loose_end(text: str) -> str | None:
 
 
 def _unframed(text: str) -> str:
-    """Take off what frames an answer that follows thinking: a mark of its beginning and one of its end."""
+    """Take off the marks that frame an answer after thinking, one at its beginning and one at its end."""
     start = _FRAME_START.match(text)
     answer = text[start.end() :] if start else text
     end = _FRAME_END.search(answer, max(0, len(answer) - _TAIL))

@@ -33,7 +33,7 @@ class _Layer:
         self._begun = False
 
     def feed(self, data: bytes) -> bytes:
-        """Return what some packed bytes hold."""
+        """Unpack some bytes; raises PackingError where they are broken, TooLargeError above the bound."""
         if not data:
             return b""
         try:

@@ -77,7 +77,10 @@ def _thought(fields: Mapping[str, Any]) -> int | None:
 
 
 def _cost(fields: Mapping[str, Any]) -> int | None:
-    """Return the reported cost in picodollars; with an own key at a router, what the vendor takes is added."""
+    """Return the reported cost in picodollars.
+
+    With a key of one's own at a router (`is_byok`), that is the router's fee, and the vendor's price is added.
+    """
     cost = _dollars(fields.get("cost"))
     if cost is None or fields.get("is_byok") is not True:
         return cost

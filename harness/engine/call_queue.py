@@ -46,7 +46,7 @@ class Attempt:
 
 @dataclass
 class _Waiting:
-    """The calls of one lane: not begun, and those that wait for a moment."""
+    """The calls of one lane: those not begun, and those that wait, as (moment, running number, attempt)."""
 
     new: deque[Call] = field(default_factory=deque)
     later: list[tuple[float, int, Attempt]] = field(default_factory=list)

@@ -23,7 +23,7 @@ LARGEST_BATCH = 1_000  # so that Ctrl-C never waits for more than a moment
 
 @dataclass
 class _Asked:
-    """A call in a batch: how often it was asked, what that cost in picodollars."""
+    """A call in a batch: how often it was asked, and what that cost in picodollars."""
 
     call: Call
     tries: int = 0

@@ -100,7 +100,7 @@ class NetworkLane:
                 self._changed = asyncio.Event()
 
     async def _look_up(self, seconds: float) -> None:
-        """Wait until something has changed, at most these seconds, never longer than a moment."""
+        """Wait until something has changed, for so many seconds at most and never longer than `LOOK_UP`."""
         changed = self._changed
         try:
             async with asyncio.timeout(min(max(seconds, 0.0), LOOK_UP)):
@@ -109,7 +109,7 @@ class NetworkLane:
             pass
 
     async def _advance(self, attempt: Attempt, queue: CallQueue) -> None:
-        """Make one attempt at a call: it is over then, or back in the queue."""
+        """Make one attempt at a call. Afterwards the call is over or back in the queue."""
         call, loop = attempt.call, asyncio.get_running_loop()
         request = replace(call.request, try_=attempt.try_)
         if not await self._paced(request, call):
@@ -146,7 +146,7 @@ class NetworkLane:
         return self._outcome.halted or self._outcome.closed(call)
 
     def _told(self, call: Call, seconds: float, why: str) -> None:
-        """Show a wait that is long enough to be wondered at."""
+        """Show a wait that is long enough for the operator to wonder."""
         if seconds >= WORTH_TELLING:
             until = asyncio.get_running_loop().time() + seconds
             self._outcome.tally.waits[str(lane_of(call))] = Wait(until, seconds, why)
@@ -229,7 +229,10 @@ class NetworkLane:
         queue.again(attempt, now + wait)
 
     def _closing(self, call: Call, error: CallError) -> Closure | None:
-        """Return why this failure alone closes the model, or None: it will be refused again, or asks for too long."""
+        """Return why this failure alone closes the model: it will be refused again, or the wait is too long.
+
+        Otherwise None.
+        """
         bound = self._limits.total_wait
         if error.retryable and error.retry_after is not None and error.retry_after > bound:
             return remedies.too_long_a_wait(call, error, error.retry_after, self._clock(), bound)

@@ -93,7 +93,7 @@ class Engine:
 
     @contextmanager
     def _claims(self, queues: Iterable[str]) -> Iterator[Claims | None]:
-        """Hold this process's claims while calls go over the network, none where all is answered inside it."""
+        """Hold this process's claims while calls go over the network; none where all endpoints are inside it."""
         if all(isinstance(self._endpoints[name], BatchEndpoint) for name in queues):
             yield None
             return
@@ -101,7 +101,7 @@ class Engine:
             yield claims
 
     def _queues(self, calls: list[Call], outcome: Outcome) -> dict[str, deque[Call]]:
-        """Answer what the cache can, book it as reused, and queue the rest by endpoint; each key once."""
+        """Answer what the cache can, book it as reused, and queue the other calls by endpoint, each key once."""
         queues: dict[str, deque[Call]] = {}
         # Judges often see the same masked text for two groups; one call serves both.
         unique = list({call.key: call for call in calls}.values())
@@ -147,7 +147,10 @@ class Engine:
 async def _until_done(
     tasks: list[asyncio.Task[None]], outcome: Outcome, claims: Claims | None, tell: Callable[[], None]
 ) -> None:
-    """Wait for the workers. A stage that stops itself brings home what is in flight; after Ctrl-C there is a moment."""
+    """Wait for the workers.
+
+    A stage that stops itself waits for all calls in flight. After Ctrl-C these get `GRACE` seconds.
+    """
     pending = set(tasks)
     while pending and not outcome.interrupted:
         done, pending = await asyncio.wait(pending, timeout=0.1, return_when=asyncio.FIRST_COMPLETED)

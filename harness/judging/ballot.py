@@ -139,7 +139,7 @@ class Ballot:
         return Vote(judge, role, label, score, refusal, matches, evidence, None, key, read.unwrapped, cut)
 
     def _read(self, answer: Answer) -> _Read | str:
-        """Return the validated answer and what it was unwrapped from, or the code of why there is none."""
+        """Return the validated answer with what was taken off, or the code of why there is none."""
         if answer.outcome in _NOT_ASKED_AGAIN:
             return _NOT_ASKED_AGAIN[answer.outcome]
         if not answer.text.strip():

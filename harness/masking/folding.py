@@ -55,7 +55,7 @@ def _letters(char: str) -> str:
 
 
 class _Folds(dict[int, str]):
-    """`_fold_one` by code point, remembered; `uneven` holds the characters seen that fold to none or to several."""
+    """`_fold_one` by code point, remembered. `uneven` collects characters that fold to none or to several."""
 
     def __init__(self) -> None:
         super().__init__()

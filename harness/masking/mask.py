@@ -96,7 +96,7 @@ class Masker:
 
 
 def _matches(patterns: Sequence[re.Pattern[str]], text: str) -> Iterator[Span]:
-    """Yield the matches of several expressions in one pass: the leftmost first, of those the longest."""
+    """Yield the matches of several expressions in one pass: the leftmost first, and of those the longest."""
     found = [pattern.search(text) for pattern in patterns]
     while live := [match.span() for match in found if match]:
         start, end = min(live, key=lambda span: (span[0], -span[1]))
@@ -151,7 +151,7 @@ def mask_prompt(prompt: Rendered) -> str:
 
 
 def _canonical_term(term: str) -> str:
-    """Fold a term as a text is folded, its separators single spaces."""
+    """Fold a term the way texts are folded, with single spaces between its words."""
     return _SEPARATORS.sub(" ", fold_plain(term)).strip()
 
 
@@ -167,10 +167,13 @@ def _trie(terms: Iterable[str]) -> Trie:
 
 
 def _pattern(node: Trie, *, separator: str, between: str = "", gap: str = "") -> str:
-    """Return the expression of a trie; deeper branches come first, so that the longest term wins.
+    """Return the expression of a trie. Deeper branches come first, so that the longest term wins.
 
-    `separator` stands for a term's own separators, `between` may stand between any two letters of a word; `gap` is
-    `between` where the node follows a letter, and empty at the start of a word.
+    Args:
+        node: the trie.
+        separator: expression for what may stand between the words of a term.
+        between: expression for what may stand between two letters of a word.
+        gap: `between` where the node follows a letter, empty at the start of a word.
     """
     branches = []
     for char, child in sorted(node.items()):
