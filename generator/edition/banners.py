@@ -68,6 +68,7 @@ def _figures(edition: Edition, page: str) -> tuple[Notice, ...]:
     """Return the one banner of a page of the root: whose figures it quotes, where these are no published result."""
     words = {"simulated": "which is simulated", "preview": "which is a preview and not a result"}
     mark = mark_of(edition)
+    # A published live run needs no mark where it is quoted.
     if not mark:
         return ()
     link = paths.relative(page, paths.run_index(edition.run_id))

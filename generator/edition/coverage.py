@@ -53,6 +53,7 @@ def plan_coverage(cells: pa.Table, repeats: int) -> dict[str, PlanCoverage]:
     found = {}
     for model in table["model"].unique().to_pylist():
         own = table.filter(pc.equal(table["model"], model))
+        # A prompt counts as given with the first of its rows.
         answered = own.filter(pc.greater(own["given"], 0))
         found[model] = PlanCoverage(
             planned=own.num_rows * repeats,

@@ -17,6 +17,7 @@ def relative(page: str, target: str) -> str:
     """
     path, hash_, anchor = target.partition("#")
     here, there = page.split("/")[:-1], path.split("/")
+    # Climb to the last folder that both share, then go down.
     shared = 0
     while shared < min(len(here), len(there) - 1) and here[shared] == there[shared]:
         shared += 1

@@ -93,6 +93,7 @@ def page_at(path: str) -> SitePage:
         if all(a == b or a[0] == "{" for a, b in zip(address, parts, strict=True)):
             names = tuple(b.removesuffix(".html") for a, b in zip(address, parts, strict=True) if a[0] == "{")
             return SitePage(path, kind, names)
+    # What lies below runs/ belongs to a run even where this program makes no such page.
     return SitePage(path, "other", tuple(parts[1:2]) if parts[0] == "runs" else ())
 
 

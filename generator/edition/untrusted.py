@@ -15,7 +15,9 @@ from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
+# Letters and marks by their category, yet drawn as nothing: joiners, fillers of Hangul and Khmer, variation selectors.
 _INVISIBLE_LETTERS = (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, *range(0xFE00, 0xFE0E))
+# Format characters beyond the Basic Multilingual Plane, among them tags and further variation selectors.
 _FORMAT_BEYOND = (
     *range(0x110BD, 0x110CE),
     *range(0x13430, 0x13440),

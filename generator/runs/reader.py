@@ -146,6 +146,7 @@ def load_run(folder: Path, *, checked: Container[str] = frozenset(), each: Each 
     wanted = frozenset(receipt for receipt, _ in audit or ())
     entries = {entry.model: entry for entry in sorted(manifest.shards, key=lambda e: e.model.encode())}
     known = frozenset(model for model, entry in entries.items() if shard_key(manifest, entry) in checked)
+    # A partial of a function at module level, so that it can be sent to another process.
     task = functools.partial(_check_shard, folder, entries, plan, wanted, known)
     shards: list[_Checked] = (each or in_threads)(task, list(entries))
     raise_faults([fault for shard in shards for fault in shard.faults])

@@ -294,6 +294,7 @@ def _check_verdicts(
     values = np.array([np.nan if v.value is None else v.value for v in verdicts], np.float64)[inverse]
     same = pc.fill_null(pc.equal(label, labels), False).to_numpy(zero_copy_only=False)
     same |= _both_null(label, labels)
+    # A filter's refusal has no votes that a label could come from.
     same = np.where(filtered, pc.fill_null(pc.equal(label, REFUSAL), False).to_numpy(zero_copy_only=False), same)
     same_status = filtered | pc.equal(status, statuses).to_numpy(zero_copy_only=False)
     seen = value.to_numpy(zero_copy_only=False)
@@ -318,6 +319,7 @@ def _ruling(pattern: list[int], bank: Bank, panel: Panel) -> tuple[Verdict, str 
         return Verdict(None, None, "error"), "one vote; both primaries vote on a row that is judged"
     fields = [pattern[2 + PLACES * k : 2 + PLACES * (k + 1)] for k in range(4)]
     votes = [_vote(rubric, *(f[place] for f in fields)) for place in range(n)]
+    # Only two valid votes that differ call in the tiebreak.
     split = not any(v.error for v in votes[:2]) and not primaries_agree(votes, rubric)
     fault = None
     if n == PLACES and not split:

@@ -67,6 +67,7 @@ def allocate(sizes: Mapping[str, int], asked: int) -> dict[str, int]:
     given = {name: min(FLOOR, size) for name, size in sizes.items()}
     rest = sample_size(sizes, asked) - sum(given.values())
     unfilled = sorted((n for n in sizes if sizes[n] > given[n]), key=str.encode)
+    # A stratum that is taken whole frees a part of its share, so the shares of the others are worked out again.
     while rest > 0:
         total = sum(sizes[n] for n in unfilled)
         share = {n: Fraction(rest * sizes[n], total) for n in unfilled}
@@ -81,6 +82,7 @@ def allocate(sizes: Mapping[str, int], asked: int) -> dict[str, int]:
         for name in unfilled:
             given[name] += int(share[name])
             rest -= int(share[name])
+        # int(share) - share is the negative remainder, so the largest comes first.
         by_remainder = sorted(unfilled, key=lambda n: (int(share[n]) - share[n], n.encode()))
         for name in by_remainder[:rest]:
             given[name] += 1

@@ -309,9 +309,8 @@ def load_bank(data: Any, where: str) -> Bank:
         where: the file's name, with which every fault begins.
 
     Raises:
-        InputError: a key is missing, unknown or of another type, a rubric does not hash to its own `sha256`,
-            or a text holds a control character. Whether
-            the whole bank is the pinned one is for the reader of the run to check.
+        InputError: a key is missing, unknown or of another type, a rubric does not hash to its own `sha256`, or a text
+            holds a control character. Whether the whole bank is the pinned one is for the reader of the run to check.
     """
     try:
         bank = Bank.model_validate(_without_siblings(data))

@@ -235,6 +235,7 @@ def receipt_columns(format_: int) -> tuple[Column, ...]:
     """Return the receipt columns of a format in their order; what only imported runs may lack is never null in the first."""
     if format_ == LATEST_FORMAT:
         return RECEIPT_COLUMNS
+    # Format 1 knew no imported runs.
     older = (dataclasses.replace(c, null="") if c.imported else c for c in RECEIPT_COLUMNS if c.since <= format_)
     return tuple(dataclasses.replace(c, type=_list_of_votes(format_)) if c.type == VOTES else c for c in older)
 

@@ -90,6 +90,7 @@ def pages_of(data: memoryview, chunk: Chunk) -> Iterator[Page]:
         at = reader.at + page.packed
         if at > end:
             raise PageError(f"column {chunk.path}: a page is longer than its column")
+        # A dictionary page holds distinct values and no rows.
         seen += page.values if page.kind in (DATA, DATA_V2) else 0
         yield page
 
@@ -134,6 +135,7 @@ def _chunk(column: Struct, leaf: Struct) -> Chunk:
         type=kind,
         length=_number(leaf, 2) if kind == FIXED_LEN_BYTE_ARRAY else 0,
         values=_number(meta, 5),
+        # A dictionary page stands before the data pages.
         start=dictionary if 0 < dictionary < data_page else data_page,
         size=_number(meta, 7),
     )

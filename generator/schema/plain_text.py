@@ -27,6 +27,7 @@ def control_faults(data: Any, where: str, prose: Container[str] = ()) -> list[st
     Below a key in `prose` texts may have line breaks and tabs.
     """
     faults: list[str] = []
+    # A queue and no recursion, because a stranger decides how deep this is nested.
     waiting: deque[tuple[str, Any, bool]] = deque([("", data, False)])
     while waiting:
         place, value, free = waiting.popleft()

@@ -29,6 +29,7 @@ class StructReader:
         found: Struct = {}
         field = 0
         while head := self._byte():
+            # A small step in the field's number is packed into its head; otherwise the number follows.
             field = field + (head >> 4) if head >> 4 else self._number()
             kind = head & 0x0F
             # Within a struct a truth is its own kind and takes no further byte.
@@ -79,4 +80,5 @@ class StructReader:
 
     def _number(self) -> int:
         raw = self._varint()
+        # Zigzag: 0, -1, 1, -2, ... are written as 0, 1, 2, 3, ...
         return (raw >> 1) ^ -(raw & 1)

@@ -140,5 +140,6 @@ def final_verdict(votes: Sequence[Vote], rubric: Rubric) -> Verdict:
         return CONTESTED
     if rubric.scale == "score":
         return _three_scores(votes)
+    # Of three labels, two equal ones decide; three different ones are contested.
     label, count = Counter(v.label for v in votes[:3]).most_common(1)[0]
     return _labeled(label, rubric) if count >= 2 else CONTESTED

@@ -103,6 +103,7 @@ def band_scores(
     edges = [profession, tag]
     swapped = controls_swapped(profession.disparity.estimate, tag.disparity.estimate)
     if swapped:
+        # The band runs from the lower consistency to the higher one, whichever control that is.
         edges.reverse()
     rows = []
     for metric, control in zip(BAND, edges, strict=True):

@@ -70,6 +70,7 @@ def standing_of(run: Run, scored: Scored, *, preview: bool, withhold: bool) -> S
         if preview:
             return Standing("preview", reasons, withheld)
         raise CheckError(*(f"run {run.manifest.run_id}: {in_words(reason)}" for reason in left), _advice(left))
+    # A simulated run gets here in spite of its reasons.
     return Standing("withheld" if withheld else "published", reasons, withheld)
 
 

@@ -161,5 +161,6 @@ def load_reasons(listed: Sequence[Any]) -> tuple[Reason, ...]:
 def _loaded(item: Any) -> Reason:
     if not isinstance(item, dict):
         raise ValueError(f"{item!r} is no reason")
+    # `text` repeats in words what the figures say; a reason that was told before has nothing else.
     figures = item if item.get("check") == "told_before" else {k: v for k, v in item.items() if k != "text"}
     return _READER.validate_python(figures)

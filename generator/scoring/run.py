@@ -170,6 +170,7 @@ def _mean_band(
         interval = percentile_interval(draws, sample).mapped(-POINTS, POINTS)
         flags = too_few(sample) | ({"withheld"} if control in withheld else set())
         edges.append((control, Score("", OVERALL, None, POINTS - POINTS * mean, interval, sample.n, flags=flags)))
+    # By the averages: single models may have it the other way round.
     swapped = controls_swapped(*means)
     if swapped:
         edges = [(control, replace(row, flags=row.flags | {"swapped"})) for control, row in reversed(edges)]

@@ -102,6 +102,7 @@ def _result(plan: AttributePlan, stack: Stack) -> AttributeResult:
     kept = stack.concepts(block.attribute, plan.kept)
     found = stack.found.tally(kept, block.groups, lean=block.kind == "demographic")
     turned = None
+    # Two-sided concepts enter no score but this one, and are drawn on their own.
     if plan.reversal is not None:
         rows = stack.rows.of(stack.concepts(block.attribute, ~plan.single & ~plan.withheld))
         base = reversal(rows)

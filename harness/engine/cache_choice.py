@@ -34,6 +34,7 @@ def cache_for(folder: Path, named: Path | None) -> Path:
     remembered = remembered_cache(folder)
     if remembered is None:
         return DEFAULT_CACHE
+    # Asking everything again without a word would cost money.
     if not remembered.is_file():
         raise InputError(
             f"{folder / LEDGER}: the answers of this run are in {remembered}, which is not there; bring it back, or"

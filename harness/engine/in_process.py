@@ -94,6 +94,7 @@ class BatchLane:
             ticket = self._books.ticket(entry)
             records.answers.append(Entry(call.key, call.role, call.request.model, final, ticket, cost))
             finished.append((call, final))
+        # All answers of the batch reach the disk in one commit.
         others = self._books.write(records)
         for call, final in finished:
             self._outcome.finish(call, others.get(call.key, final))

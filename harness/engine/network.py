@@ -94,6 +94,7 @@ class NetworkLane:
                 self._outcome.leave(found.call)
                 raise
             finally:
+                # An answer or a definite failure shows that the model is there; a wait shows nothing.
                 queue.ended(found.call, heard=found.over or found.try_ > 0)
                 # Wakes all workers that wait, and gives later ones a fresh event to wait for.
                 self._changed.set()
@@ -207,6 +208,7 @@ class NetworkLane:
         attempt, call, now = made.attempt, made.call, asyncio.get_running_loop().time()
         cost = {"none": 0, "unknown": None}[error.billed] if isinstance(error.billed, str) else error.billed
         attempt.spent += made.amount if cost is None else cost
+        # A limit that passes with time uses up no attempts.
         attempt.bounded += error.status not in _UNBOUNDED
         if error.notice is not None:
             self._outcome.tally.warnings.append(error.notice)

@@ -86,6 +86,7 @@ class Engine:
                 # What canceled workers dropped is still to be booked.
                 writer.flush()
                 await self._close(queues)
+        # A lane of its own, or one that stopped early, may leave calls in its queue.
         for queue in queues.values():
             outcome.left.extend(queue)
         tell()
@@ -181,6 +182,7 @@ def _orderly_stop(outcome: Outcome) -> Iterator[None]:
             loop.remove_signal_handler(kind)
 
     def stop() -> None:
+        # The handlers go, so that a second Ctrl-C ends the program as usual.
         outcome.interrupted = True
         forget()
 

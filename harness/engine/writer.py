@@ -65,6 +65,7 @@ class Books:
         Returns:
             The answers that another process had stored first, by key. They count; ours is dropped.
         """
+        # Answers first: after a crash they show what was paid, and `Ledger.recover` settles at their cost.
         others = self._cache.store(records.answers) if records.answers else {}
         if records.costs or records.failures:
             self._ledger.settle(records.costs, records.failures, [entry.key for entry in records.answers])
@@ -87,6 +88,7 @@ class Books:
         if self._claims is None:
             return [*self.reserve(wanted)]
         taken = self._claims.take(call.key for call, _ in wanted)
+        # Answered by another process meanwhile, so there is nothing to pay here.
         answers = self._cache.lookup(sorted(taken.answered))
         free = [(call, amount) for call, amount in wanted if call.key not in taken.answered | taken.held]
         if answers:
@@ -223,6 +225,7 @@ class Writer:
             others = self.books.write(records)
             # Workers that were canceled meanwhile wait for nothing, so nothing is reserved for them.
             made = self.books.claim_and_reserve([(c, a) for c, a, f in wanted if not f.done()]) if wanted else []
+        # The disk failed: every worker that waits has to learn of it, or it would wait forever.
         except Exception as error:
             for future in futures:
                 if not future.done():
