@@ -70,12 +70,19 @@ def row_anchor(framing: str, group: str, repeat: int) -> str:
 
 
 def permalink(run_id: str, model: str, concept: str, framing: str, group: str, repeat: int) -> str:
-    """Return the citable address of a row, an anchor on its set's page. It is the same in both modes."""
+    """Return the citable address of a row, an anchor on its set's page.
+
+    It is the same in both modes, so an address that was cited once keeps working. Names are ids and slugs, `repeat`
+    counts from 0.
+    """
     return f"{set_page(run_id, model, concept)}#{row_anchor(framing, group, repeat)}"
 
 
 def row_page(run_id: str, model: str, concept: str, framing: str, group: str, repeat: int) -> str:
-    """Path of the row's own page, which exists in row mode only."""
+    """Path of a row's own page, which exists in row mode only.
+
+    Names are ids and slugs, `repeat` counts from 0.
+    """
     return f"runs/{run_id}/receipts/{model}/{concept}/{row_anchor(framing, group, repeat)}.html"
 
 

@@ -96,7 +96,10 @@ def read_shard(run: Run, model: str, columns: Sequence[str] | None = None) -> pa
 
 
 def read_written(run: Run, model: str) -> pa.Table:
-    """Return a model's receipts as they were written, in the columns of the run's own format."""
+    """Return a model's receipts as they were written, in the columns of the run's own format.
+
+    For whoever copies or hashes them; `read_shard` suits all other readers.
+    """
     return _columns(run, model, None)
 
 

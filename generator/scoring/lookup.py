@@ -83,7 +83,7 @@ class ScoreBook:
         return self._rows.get((model, metric, attribute, group)) or ScoreRow(model, metric, attribute, group)
 
     def has(self, model: str, metric: str, attribute: str = "overall", group: str | None = None) -> bool:
-        """Tell whether the table holds a row, whatever its numbers."""
+        """Tell whether the table holds a row, even one whose numbers are all null."""
         return (model, metric, attribute, group) in self._rows
 
     def edge(self, model: str) -> str | None:

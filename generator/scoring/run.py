@@ -109,7 +109,10 @@ def score_run(
 
 
 def score_here(run: Run, *, withheld: frozenset[str] = frozenset(), resamples: int = RESAMPLES) -> Scored:
-    """Score a run on this machine: a few models in threads, many in processes, which do not wait for one lock."""
+    """Score a run on this machine: a few models in threads, many in processes, which do not wait for one lock.
+
+    Arguments and exceptions are those of `score_run`.
+    """
     if len(run.models) < MANY_MODELS:
         return score_run(run, withheld=withheld, resamples=resamples)
     with local_workers(processors(), preload=ShardTask.__module__) as workers:

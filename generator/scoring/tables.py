@@ -91,17 +91,33 @@ class TableMaker:
         return pa.table({f.name: pa.array(full[f.name], f.type) for f in schema}, schema=schema)
 
     def from_rows(self, name: str, rows: Sequence[dict[str, Any]]) -> pa.Table:
-        """Return a table from rows that hold its own columns; run and provenance are added."""
+        """Return a table from rows of its own columns; run and provenance are added.
+
+        Args:
+            name: name of the table.
+            rows: a mapping of column to value for each row, None for null, in canonical order.
+
+        Raises:
+            KeyError: a row lacks a column of the table.
+        """
         own = [c.name for c in TABLES[name] if c.name not in self._constants]
         return self.make(name, {c: [row[c] for row in rows] for c in own}, len(rows))
 
     def scores(self, by_model: Mapping[str, pa.Table]) -> pa.Table:
-        """Return the table `scores`, models in byte order, each with rows from `score_columns`."""
+        """Return the table `scores`, models in byte order.
+
+        Args:
+            by_model: by slug, what `score_columns` returned, `*` for run-wide rows.
+        """
         ordered = sorted(by_model, key=str.encode)
         return self._of_models("scores", {model: by_model[model] for model in ordered}, {})
 
     def agreement(self, rows: Iterable[tuple[Rubric, str, Agreement]]) -> pa.Table:
-        """Return the table `agreement` by rubric and vendor; vendor `*` stands for all subjects."""
+        """Return the table `agreement`, sorted by rubric and vendor (contract: tables, "Agreement").
+
+        Args:
+            rows: (rubric, vendor, agreement); vendor `*` stands for all subjects.
+        """
         ordered = sorted(rows, key=lambda item: _key(item[0].id, item[1]))
         return self.from_rows("agreement", [_agreement_row(*item) for item in ordered])
 
@@ -130,7 +146,11 @@ class TableMaker:
         return self.from_rows("tiers", rows)
 
     def comparisons(self, found: Sequence[Comparisons]) -> pa.Table:
-        """Return the table `comparisons`, sorted by the two slugs and the attribute."""
+        """Return the table `comparisons`, sorted by the two slugs and the attribute (contract: tables, "Comparisons").
+
+        Args:
+            found: the pairs of each attribute and overall, on the 0-1 scale; the table has points.
+        """
         parts = [(_pair_columns(one), one) for one in found]
         names = [] if not parts else list(parts[0][0])
         columns = {name: pa.concat_arrays([columns[name] for columns, _ in parts]) for name in names}
@@ -147,11 +167,23 @@ class TableMaker:
         return self.from_rows("refusal_tests", [_refusal_row(m, row) for m in ordered for row in by_model[m]])
 
     def cells(self, by_model: Mapping[str, pa.Table]) -> pa.Table:
-        """Return the table `cells`, a row for every (concept, framing, group), from the models' `cell_columns`."""
+        """Return the table `cells`, a row for every (concept, framing, group) of each model.
+
+        See contract: tables, "Cells".
+
+        Args:
+            by_model: by slug, what `cell_columns` returned.
+        """
         return self._of_models("cells", by_model, self._keys(self._shown, with_group=True))
 
     def disparities(self, by_model: Mapping[str, pa.Table]) -> pa.Table:
-        """Return the table `disparities`, a row for every (concept, framing), from the models' `disparity_columns`."""
+        """Return the table `disparities`, a row for every (concept, framing) of each model.
+
+        See contract: tables, "Disparities".
+
+        Args:
+            by_model: by slug, what `disparity_columns` returned.
+        """
         return self._of_models("disparities", by_model, self._keys(self._counted, with_group=False))
 
     def cell_columns(self, model: ModelRows) -> pa.Table:
@@ -275,7 +307,11 @@ def _keys(block: Block, concepts: BoolArray, *, with_group: bool) -> dict[str, p
 
 
 def score_columns(rows: Sequence[Score]) -> pa.Table:
-    """Return the columns of `scores` that differ by model, sorted by metric, attribute and group."""
+    """Return the columns of `scores` that differ by model, sorted by metric, attribute and group.
+
+    Args:
+        rows: the rows of one model, in any order.
+    """
     # Text sorts by code points as its UTF-8 sorts by bytes.
     ordered = sorted(rows, key=lambda row: (row.metric, row.attribute, row.group or ""))
     intervals = [row.interval for row in ordered]

@@ -38,7 +38,11 @@ class OpenAIBatches:
         return json.dumps(line, ensure_ascii=True, separators=(",", ":")).encode()
 
     async def submit(self, nonce: str, requests: Sequence[bytes]) -> str:
-        """Upload the requests, then make a batch of them; the nonce goes into its metadata, where `find` reads it."""
+        """Upload the requests, then make a batch of them; the nonce goes into its metadata, where `find` reads it.
+
+        Raises:
+            BatchError: the upload failed, which costs nothing, or no id came back for the batch, which then may exist.
+        """
         file = (f"{nonce}.jsonl", b"\n".join(requests) + b"\n", "application/jsonl")
         try:
             uploaded = await self._client.json("POST", "/files", data={"purpose": "batch"}, files={"file": file})

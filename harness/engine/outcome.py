@@ -145,13 +145,16 @@ class Outcome:
         record.closure = record.closure or closure
 
     def close_model(self, call: Call, closure: Closure) -> None:
-        """Close every lane of a call's model in its role."""
+        """Close every lane of a call's model in its role: as a judge, under each rubric.
+
+        The first cause of a lane stays.
+        """
         for lane, record in self.lanes.items():
             if (lane.role, lane.model) == (call.role, call.request.model):
                 record.closure = record.closure or closure
 
     def close_endpoint(self, name: str, closure: Closure) -> None:
-        """Close every lane at an endpoint: nobody answers there."""
+        """Close every lane at an endpoint at which nobody answers. The first cause of a lane stays."""
         for record in self.lanes.values():
             if record.endpoint == name:
                 record.closure = record.closure or closure

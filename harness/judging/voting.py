@@ -135,7 +135,10 @@ class Bench:
         return (self.tiebreak(case),) if case.undecided else ()
 
     def tiebreak(self, case: Case) -> Seat:
-        """Return the seat of the tiebreak of an undecided case."""
+        """Return the seat of the tiebreak of an undecided case.
+
+        The case must have a tiebreak on its panel; `tiebreaks` asks first.
+        """
         assert case.panel.tiebreak is not None
         return self._seat(case, case.panel.tiebreak, "tiebreak")
 
@@ -149,7 +152,12 @@ class Bench:
         return Seat(judge, role, keys.key(case.shown, case.row.repeat))
 
     def call(self, case: Case, seat: Seat) -> Call:
-        """Return the call behind a seat. Seats with equal keys are asked once."""
+        """Return the call behind a seat. Seats with equal keys are asked once.
+
+        Args:
+            case: a case with messages for its judges.
+            seat: one of its seats.
+        """
         assert case.shown is not None
         judge, ballot = self.plan.judge[seat.judge], self.ballots[case.rubric.id]
         params = self.plan.sent_params(judge)

@@ -33,7 +33,16 @@ Trie = dict[str, "Trie"]
 
 
 def noun_phrases(bank: Bank, attribute: str, noun: str) -> list[str]:
-    """Return each group's noun phrase for a noun, with and without its article, each once."""
+    """Return each group's noun phrase for a noun, with and without its article, each once.
+
+    Args:
+        bank: the bank.
+        attribute: id of the attribute whose groups are meant.
+        noun: the role noun of a concept, such as `applicant`.
+
+    Raises:
+        KeyError: the bank has no such attribute.
+    """
     found: dict[str, None] = {}
     for group in bank.attribute[attribute].groups:
         np = group_np(group, noun)
@@ -42,7 +51,7 @@ def noun_phrases(bank: Bank, attribute: str, noun: str) -> list[str]:
 
 
 def mask_terms(bank: Bank, attribute: str) -> list[str]:
-    """Return the mask terms of all groups of an attribute, each once."""
+    """Return the mask terms of all groups of an attribute, each once, in the bank's order."""
     return list(dict.fromkeys(term for group in bank.attribute[attribute].groups for term in group.mask_terms))
 
 
@@ -80,7 +89,11 @@ class Masker:
         self._sets = tuple(sets)
 
     def spans(self, text: str) -> list[Span]:
-        """Return the terms in a text as [start, end) in code points, left to right; the longest wins at each place."""
+        """Return the terms in a text, left to right; the longest wins at each place (contract: verdicts, "Masking").
+
+        Returns:
+            [start, end) in code points of `text`, sorted, without overlap.
+        """
         folded = fold(text)
         marked = _INSIDE_WORD.search(folded.text) is not None
         patterns = [terms.marked if marked else terms.plain for terms in self._sets]
@@ -113,7 +126,10 @@ def _terms(terms: tuple[str, ...]) -> Terms:
 
 
 def masker_for(bank: Bank, concept: Concept) -> Masker:
-    """Return the masker of a concept: the terms of its attribute, and the groups' phrases for its noun."""
+    """Return the masker of a concept.
+
+    Its terms are the mask terms of the attribute's groups, and each group's phrase for the concept's noun.
+    """
     phrases = noun_phrases(bank, concept.attribute, concept.noun)
     return Masker([_terms(tuple(mask_terms(bank, concept.attribute))), _terms(tuple(phrases))])
 
