@@ -30,9 +30,10 @@ test: env-test assets system ## Bring what the tests need, then check style and 
 test-live: env-test env-live ## Drive eval and judge through real language models behind a real server
 	$(PY) -m pytest tests/live -m live
 
-test-soak: env-test ## Kill, resume, cap and lock tests fifty times over (slow)
+test-soak: env-test ## Kill, resume, cap and lock tests fifty times over, and 50,160 calls that fail in every way (slow)
 	AIBIASBENCH_SOAK=50 $(PY) -m pytest tests/test_crash.py
 	for i in $$(seq 50); do $(PY) -m pytest tests/test_budget.py tests/test_engine.py tests/test_evaluate.py -k "TestCaps or TestReserve or TestTwoProcesses"; done
+	folder=$$(mktemp -d) && $(PY) -m tests.soak_program "$$folder" && rm -r "$$folder"
 
 lint: ## Check style and types
 	$(VENV)/bin/ruff check .
