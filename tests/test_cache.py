@@ -10,6 +10,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from click.testing import CliRunner
@@ -20,7 +21,7 @@ from generator.cli import aibiasbench
 from generator.schema.canonical import hash_json, sha256_hex
 from generator.schema.errors import InputError
 from harness.cache.answers import Cache, Entry
-from harness.calls.call import Answer, Message
+from harness.calls.call import Answer, AnswerOutcome, Message
 from harness.calls.keys import JudgeKeys, ResponseKeys
 
 
@@ -180,6 +181,14 @@ class TestCommands:
         assert self.run("prune", "--cache", path, "--model", "alpha/one", "--role", "subject") == "1 answers deleted\n"
         with Cache(Path(path), now=7) as cache:
             assert set(cache.lookup([sha256_hex(n) for n in "abc"])) == {sha256_hex("b"), sha256_hex("c")}
+
+    @pytest.mark.parametrize("outcome", get_args(AnswerOutcome))
+    def test_answers_of_every_outcome_can_be_pruned(self, tmp_path: Path, outcome: str) -> None:
+        with Cache(tmp_path / "c.sqlite", now=1) as cache:
+            error = "empty" if outcome == "unusable" else None
+            cache.store([entry("a", outcome=outcome, error=error)])
+        path = str(tmp_path / "c.sqlite")
+        assert self.run("prune", "--cache", path, "--outcome", outcome) == "1 answers deleted\n"
 
     def test_a_dry_prune_deletes_nothing(self, tmp_path: Path) -> None:
         path = self.filled(tmp_path)

@@ -160,6 +160,38 @@ class TestUsable:
         assert (outcome.closures, outcome.lanes[lane_of(calls(1)[0])].unusable) == ({}, IN_A_ROW)
 
 
+class TestTheSameCommandAgain:
+    """A lane that was closed: the answers that it paid for say where it stood."""
+
+    def test_one_more_call_closes_it_again(self, tmp_path: Path, bank: Bank) -> None:
+        with ScriptedServer([Reply(body=chat(""))]) as server:
+            run = live_run(tmp_path, bank, server.url, local={"concurrency": 16})
+            first = run(calls(60))
+            asked = len(server.requests)
+            second = run(calls(60))
+        assert (len(first.left), asked) == (40, 3 * IN_A_ROW)
+        assert (len(second.left), len(server.requests) - asked) == (39, 3)
+        prune = f"`aibiasbench cache prune --cache {tmp_path / 'c.sqlite'} --role subject --model alpha/one"
+        ((_, closure),) = second.closures.items()
+        assert f"{prune} --outcome unusable` forgets these answers" in closure.remedy
+
+    def test_one_that_is_mended_goes_on_to_its_end(self, tmp_path: Path, bank: Bank) -> None:
+        with ScriptedServer(lambda _, n: Reply(body=chat("" if n < 3 * IN_A_ROW else "Yes."))) as server:
+            run = live_run(tmp_path, bank, server.url, local={"concurrency": 16})
+            run(calls(60))
+            outcome = run(calls(60))
+        assert (outcome.closures, outcome.left, outcome.tally.asked, outcome.tally.cached) == ({}, [], 40, 20)
+
+    def test_a_good_answer_among_the_cached_ones_begins_the_count_anew(self) -> None:
+        outcome = Outcome()
+        for number, call in enumerate(calls(2 * IN_A_ROW)):
+            good = number == IN_A_ROW + 4
+            answer = Answer("Yes.") if good else Answer("", "unusable", error="empty")
+            outcome.finish(call, answer, cached=True)
+        record = outcome.lanes[lane_of(calls(1)[0])]
+        assert (record.streak, record.open_for) == (15, 5)
+
+
 class TestRemedies:
     def closed_by(self, answer: Answer) -> str:
         outcome = Outcome()

@@ -102,7 +102,7 @@ class TestClosing:
         assert summary["left_by_model"]["alpha/one"] == ends["alpha/one"]["left"] > 0
 
     def test_a_cap_lets_no_request_pass_it(self, tmp_path: Path) -> None:
-        """Each of 40 requests costs 70 millionths; a cap of 30 of them holds fewer, for the worst case has to fit in."""
+        """Each of 40 requests costs 70 millionths; a cap of 30 of them holds fewer: a worst case has to fit in."""
         cap = 30 * 70e-6
         done, seen, run = self.run(tmp_path, lambda _: Reply(body=chat()), **{"alpha/one": cap})
         summary, book = json.loads(done.stdout), booked(run)["alpha/one"]

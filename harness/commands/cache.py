@@ -9,16 +9,19 @@ import datetime as dt
 import json
 import time
 from pathlib import Path
+from typing import get_args
 
 import click
 
 from generator.schema.errors import InputError
 from generator.schema.names import simulated
 from harness.cache.answers import DEFAULT_CACHE, Cache, CacheLine
+from harness.calls.call import AnswerOutcome
+from harness.engine.cache_choice import cache_words
 from harness.money.budget import dollars
-from harness.terminal.report import cache_words
 
-OUTCOMES = ("answered", "cut", "filtered", "unusable")
+OUTCOMES = get_args(AnswerOutcome)
+_OUTCOME_WIDTH = max(map(len, OUTCOMES))
 _DAY = 86_400
 
 cache_option = click.option(
@@ -43,11 +46,13 @@ def list_(cache: Path, as_json: bool) -> None:
         click.echo(json.dumps(rows, indent=2))
         return
     width = max((len(line.model) for line in lines), default=5)
-    click.echo(f"{'role':9}{'model':{width}}  {'outcome':9}{'answers':>9}{'cost':>14}  oldest      newest")
+    click.echo(
+        f"{'role':9}{'model':{width}}  {'outcome':{_OUTCOME_WIDTH}}{'answers':>9}{'cost':>14}  oldest      newest"
+    )
     for row in rows:
         cost = f"${row['cost_usd']:,.4f}"
         click.echo(
-            f"{row['role']:9}{row['model']:{width}}  {row['outcome']:9}{row['answers']:>9,}{cost:>14}"
+            f"{row['role']:9}{row['model']:{width}}  {row['outcome']:{_OUTCOME_WIDTH}}{row['answers']:>9,}{cost:>14}"
             f"  {row['oldest']}  {row['newest']}"
         )
     total, unpaid = sum(line.cost for line in lines), sum(line.cost for line in lines if simulated(line.model))

@@ -14,6 +14,7 @@ import click
 
 from generator.schema.errors import InputError
 from harness.bank.reader import read_bank_folder
+from harness.engine.cache_choice import cache_words
 from harness.engine.outcome import Outcome
 from harness.eval.questions import Prompt, bank_prompts, chosen, response_calls
 from harness.money.budget import RUN_ACCOUNT, caps_of, dollars, picodollars
@@ -28,7 +29,6 @@ from harness.terminal.probe_table import probe_json, probe_lines
 from harness.terminal.progress import stage_progress
 from harness.terminal.report import (
     INTERRUPTED,
-    cache_words,
     chosen_cache,
     counts,
     exit_code,

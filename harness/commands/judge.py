@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from harness.bank.reader import read_bank_folder
+from harness.engine.cache_choice import cache_words
 from harness.money.budget import RUN_ACCOUNT, caps_of, dollars
 from harness.plan.run_toml import run_folder
 from harness.stages.judge_stage import Judging, judge_session
@@ -22,7 +23,6 @@ from harness.terminal.options import bank_option, cache_option, forecast_option,
 from harness.terminal.progress import stage_progress
 from harness.terminal.report import (
     INTERRUPTED,
-    cache_words,
     chosen_cache,
     counts,
     exit_code,

@@ -9,6 +9,7 @@ See contract: stages, "Cache".
 from __future__ import annotations
 
 import os
+import shlex
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -68,6 +69,11 @@ def remembered_cache(folder: Path) -> Path | None:
     if not found or not isinstance(found[0], str) or "\0" in found[0]:
         return None
     return _shown((folder / found[0]).resolve())
+
+
+def cache_words(path: Path | str) -> str:
+    """Return the option that names a cache on a command line, empty for the one that needs none."""
+    return "" if str(path) == str(DEFAULT_CACHE) else f" --cache {shlex.quote(str(path))}"
 
 
 def _shown(path: Path) -> Path:

@@ -54,6 +54,8 @@ class LaneRecord:
     """What a lane came to so far.
 
     `streak` counts its calls without a usable answer since the last good one. `good`: it has given a usable answer.
+    Cached answers count toward the streak, in the order of the plan, but never close a lane: one more call is made, to
+    see whether what was wrong is mended.
     """
 
     endpoint: str
@@ -71,6 +73,10 @@ class LaneRecord:
         self.good |= well
         self.streak = 0 if well else self.streak + 1
         return self.streak
+
+    def was(self, well: bool) -> None:
+        """Note an answer of an earlier sitting."""
+        self.streak = 0 if well else min(self.streak + 1, IN_A_ROW - 1)
 
     @property
     def open_for(self) -> int | None:

@@ -75,6 +75,7 @@ class Outcome:
 
     Attributes:
         keep: whether answers are kept in memory as well as stored.
+        cache: the option that names the cache on a command line, empty for the usual one.
         answers: by key, from cache or endpoint.
         failures: by key, the code (`VOTE_ERRORS`) of calls that failed for good. Nothing of them is cached.
         reasons: by code, an endpoint's last words, for the operator's eyes only.
@@ -86,6 +87,7 @@ class Outcome:
     """
 
     keep: bool = True
+    cache: str = ""
     answers: dict[str, Answer] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
@@ -187,11 +189,12 @@ class Outcome:
         if cached:
             self.tally.cached += 1
             record.cached += 1
+            record.was(well)
             return
         self.tally.asked += 1
         record.asked += 1
         if record.went(well) >= IN_A_ROW:
-            self.close(call, unusable_in_a_row(call, answer))
+            self.close(call, unusable_in_a_row(call, answer, self.cache))
 
     def fail(self, call: Call, error: CallError) -> None:
         """Count a call that failed for good; too many in a row close its lane."""

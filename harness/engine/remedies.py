@@ -45,7 +45,7 @@ def failed_in_a_row(call: Call, error: CallError) -> Closure:
     return Closure(f"{IN_A_ROW} calls in a row failed, the last with: {error.reason}", _filled(words, call))
 
 
-def unusable_in_a_row(call: Call, answer: Answer) -> Closure:
+def unusable_in_a_row(call: Call, answer: Answer, cache: str = "") -> Closure:
     """Return the closure after too many answers that cannot be used.
 
     These answers are stored, so the advice names the command that forgets them, for a cause outside the request.
@@ -53,8 +53,10 @@ def unusable_in_a_row(call: Call, answer: Answer) -> Closure:
     Args:
         call: the last call of the row.
         answer: its answer; its outcome decides what is advised.
+        cache: the option that names the cache on a command line, empty for the usual one.
     """
-    prune = f"`aibiasbench cache prune --role {call.role} --model {call.request.model} --outcome {answer.outcome}`"
+    which = f"--role {call.role} --model {call.request.model} --outcome {answer.outcome}"
+    prune = f"`aibiasbench cache prune{cache} {which}`"
     limit = call.request.params.get("max_tokens")
     if answer.outcome == "cut_before_answer":
         why = f"{IN_A_ROW} answers in a row ended before a word of theirs: max_tokens = {limit} went into thinking"

@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from harness.cache.answers import Cache
 from harness.cache.claims import Claims
 from harness.calls.call import BatchEndpoint, Call, Endpoint
+from harness.engine.cache_choice import cache_words
 from harness.engine.desk import Desk, OwnLane
 from harness.engine.in_process import BatchLane
 from harness.engine.network import NetworkLane
@@ -64,7 +65,8 @@ class Engine:
         Raises:
             ToolError: cache or ledger cannot be read or written.
         """
-        return asyncio.run(self._run(list(calls), Outcome(keep=keep), watch or (lambda _: None)))
+        outcome = Outcome(keep=keep, cache=cache_words(self._cache.path))
+        return asyncio.run(self._run(list(calls), outcome, watch or (lambda _: None)))
 
     async def _run(self, calls: list[Call], outcome: Outcome, watch: Watch) -> Outcome:
         def tell() -> None:

@@ -11,7 +11,7 @@ import click
 
 from generator.schema.bank import Bank
 from generator.schema.errors import CapError, InputError
-from harness.cache.answers import DEFAULT_CACHE, Cache
+from harness.cache.answers import Cache
 from harness.engine.cache_choice import cache_for, other_cache
 from harness.engine.outcome import Outcome
 from harness.eval.questions import bank_prompts, chosen
@@ -114,11 +114,6 @@ def usd(amount: float) -> str:
 def counts(pairs: Iterable[tuple[str, int]]) -> str:
     """Return counts in words."""
     return ", ".join(f"{number:,} {name}" for name, number in pairs) or "none"
-
-
-def cache_words(path: Path | str) -> str:
-    """Return the option that names a cache on a command line, empty for the one that needs none."""
-    return "" if str(path) == str(DEFAULT_CACHE) else f" --cache {path}"
 
 
 def failed_counts(failed: Mapping[str, int], reasons: Mapping[str, str]) -> str:
