@@ -144,8 +144,8 @@ def _scheme(url: str) -> str:
     """Return the scheme of an address, empty when it is none."""
     try:
         return urlsplit(url).scheme
-    # urlsplit raises on an address such as `http://[`.
     except ValueError:
+        # urlsplit raises on an address such as `http://[`.
         return ""
 
 

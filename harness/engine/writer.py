@@ -225,8 +225,8 @@ class Writer:
             others = self.books.write(records)
             # Workers that were canceled meanwhile wait for nothing, so nothing is reserved for them.
             made = self.books.claim_and_reserve([(c, a) for c, a, f in wanted if not f.done()]) if wanted else []
-        # The disk failed: every worker that waits has to learn of it, or it would wait forever.
         except Exception as error:
+            # The disk failed: every worker that waits has to learn of it, or it would wait forever.
             for future in futures:
                 if not future.done():
                     future.set_exception(error)
