@@ -108,7 +108,9 @@ def page_of(parsed, name, *parts):
 class TestEveryPage:
     def test_the_run_has_exactly_its_pages(self, edition, pages):
         bank = edition.run.bank
-        wanted = {paths.run_index(RUN)} | {paths.run_page(RUN, name) for name in ("judging", "audit", "run")}
+        wanted = {paths.run_index(RUN)} | {
+            paths.run_page(RUN, name) for name in ("findings", "judging", "audit", "run")
+        }
         wanted |= {paths.model_page(RUN, model) for model in edition.run.models}
         wanted |= {paths.attribute_page(RUN, a.id) for a in bank.attributes}
         wanted |= {paths.concept_page(RUN, c.id) for c in bank.concepts}
@@ -229,10 +231,11 @@ class TestLeaderboard:
     def test_a_model_that_refused_an_attribute_is_listed_with_the_reason(self, parsed):
         assert f"Not ranked {GONE}: no score for religion" in page_of(parsed, "run_index").text
 
-    def test_the_band_comes_before_the_tiers(self, parsed):
+    def test_findings_come_before_the_tiers_and_how_to_read_them_after(self, parsed):
         text = page_of(parsed, "run_index").text
-        band = text.index("Read each score against the model’s own band, not against 100")
-        assert band < text.index("Models in tiers") < text.index("What these numbers do not say")
+        wanted = ["What was found", "Tiers by consistency", "each score against the model’s own band, not against 100"]
+        places = [text.index(words) for words in (*wanted, "What these numbers do not say")]
+        assert places == sorted(places)
 
     def test_findings_that_would_stop_a_live_run_are_shown(self, edition, parsed):
         assert edition.standing.reasons
@@ -342,7 +345,7 @@ class TestOddShapes:
         assert "Nothing follows about this model: no attribute could be tested" in model
         assert re.search(r"Overall consistency\s*no value", model)
         assert "answered the same" in pages[paths.run_index(RUN)].text
-        assert ", once each." in pages[paths.run_index(RUN)].text
+        assert ", once each, in matched sets" in pages[paths.run_index(RUN)].text
         for reader in pages.values():
             assert "nan" not in re.findall(r"[a-z]+", reader.text.lower())
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 Kind = Literal[
     "front", "runs", "methodology", "prose", "search", "not_found",
-    "leaderboard", "judging", "audit", "run", "model", "attribute", "concept", "data", "dictionary", "explorer",
-    "list", "set", "row", "other",
+    "leaderboard", "findings", "judging", "audit", "run", "model", "attribute", "concept", "data", "dictionary",
+    "explorer", "list", "set", "row", "other",
 ]  # fmt: skip
 # Every address of a page; a part in braces stands for one name. The first that fits decides.
 _ADDRESSES: tuple[tuple[Kind, str], ...] = (
@@ -35,6 +35,7 @@ _ADDRESSES: tuple[tuple[Kind, str], ...] = (
     ("runs", "runs/index.html"),
     ("methodology", "methodology/{name}"),
     ("leaderboard", "runs/{run}/index.html"),
+    ("findings", "runs/{run}/findings.html"),
     ("judging", "runs/{run}/judging.html"),
     ("audit", "runs/{run}/audit.html"),
     ("run", "runs/{run}/run.html"),
@@ -106,7 +107,7 @@ def run_pages(edition: Edition) -> Iterator[SitePage]:
     kept = [c.id for c in bank.concepts if c.category not in edition.standing.withheld]
     addresses = [
         paths.run_index(run),
-        *(paths.run_page(run, name) for name in ("judging", "audit", "run")),
+        *(paths.run_page(run, name) for name in ("findings", "judging", "audit", "run")),
         *(paths.model_page(run, model) for model in edition.run.models),
         *(paths.attribute_page(run, attribute.id) for attribute in bank.attributes),
         *(paths.concept_page(run, concept) for concept in kept),

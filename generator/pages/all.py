@@ -12,6 +12,7 @@ from generator.edition.site_pages import Kind, SitePage, run_pages
 from generator.html.frame import card_path
 from generator.pages.attribute import render_attribute, render_concept
 from generator.pages.card import render_card
+from generator.pages.findings import render_findings
 from generator.pages.leaderboard import render_leaderboard
 from generator.pages.model import lean_domain, render_model
 from generator.pages.root import RunCard, card_of, render_root, render_sitemaps, render_tombstone
@@ -22,7 +23,7 @@ __all__ = ["RunCard", "card_of", "render_pages", "render_root", "render_sitemaps
 
 
 def render_pages(edition: Edition) -> Iterator[tuple[str, bytes]]:
-    """Yield (path below dist/, bytes): leaderboard, models, attributes, concepts, judging, audit, run, and the card."""
+    """Yield (path below dist/, bytes): what _renderers makes, and the card."""
     view = View(edition)
     render = _renderers(view)
     yield from ((page.path, render[page.kind](page)) for page in run_pages(edition) if page.kind in render)
@@ -38,6 +39,7 @@ def _renderers(view: View) -> Mapping[Kind, Callable[[SitePage], bytes]]:
         "model": lambda page: render_model(view, page.name, domain),
         "attribute": lambda page: render_attribute(view, bank.attribute[page.name]),
         "concept": lambda page: render_concept(view, bank.concept[page.name]),
+        "findings": lambda page: render_findings(view, page.path),
         "judging": lambda page: render_judging(view, page.path),
         "audit": lambda page: render_audit(view, page.path),
         "run": lambda page: render_run(view, page.path),

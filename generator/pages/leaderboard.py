@@ -11,8 +11,9 @@ from itertools import groupby
 from markupsafe import Markup
 
 from generator.data.description import times
-from generator.html.charts import Line, bar
+from generator.html.charts import bar
 from generator.html.frame import frame, plural, render_page
+from generator.pages.findings import findings, sentences
 from generator.pages.group_refusals import GroupRefusals
 from generator.pages.views import Footnotes, View
 from generator.schema.bank import FRAMINGS
@@ -20,10 +21,15 @@ from generator.schema.tables import OVERALL, RUN_WIDE
 from generator.scoring.lookup import ScoreRow
 from generator.stats.tiers import MOST_ERRORS, too_many_errors
 
+_NEAR = 12.0  # percent of the figure's width
+
 
 @dataclass(frozen=True)
 class LeaderboardRow:
-    """One ranked model: its numbers, and its interval drawn against its own band."""
+    """One ranked model: its numbers, and its interval drawn against its own band.
+
+    level: its overall favorability. apart: lower or higher where that stands apart from all other models'.
+    """
 
     model: str
     rank: int
@@ -32,6 +38,8 @@ class LeaderboardRow:
     high: ScoreRow
     evidence: dict[str, int]
     refusing: tuple[GroupRefusals, ...]
+    level: ScoreRow
+    apart: str | None
     bar: Markup
 
 
@@ -72,6 +80,8 @@ def _entry(view: View, row: dict[str, object]) -> LeaderboardRow:
         high=high,
         evidence=view.evidence_counts(model),
         refusing=view.group_refusals[model],
+        level=view.book.row(model, "favorability"),
+        apart=view.book.row(model, "favorability_gap").evidence,
         bar=bar(line, view.board_domain),
     )
 
@@ -125,20 +135,39 @@ def _cells(view: View, model: str) -> tuple[MatrixCell, ...]:
     )
 
 
-def _sample(view: View) -> Markup:
-    """Return the worked figure of the reading guide: one line left of its band, each named above it."""
+@dataclass(frozen=True)
+class WorkedRow:
+    """The worked figure of the reading guide: the first row of the page, its score and band named beside it."""
+
+    model: str
+    overall: ScoreRow
+    low: ScoreRow
+    high: ScoreRow
+    drawn: Markup
+
+
+def _sample(view: View, row: LeaderboardRow) -> WorkedRow:
+    """Return the figure of a row, drawn as in the table, with a word above its point and one below its band."""
     domain = view.board_domain
-    # Invented places, in percent of the scale: estimate, interval, band. No model's numbers stand in the figure.
-    shares = (38, 25, 52, 64, 84)
-    at = [domain.low + (domain.high - domain.low) * share / 100 for share in shares]
-    words = Markup("").join(
-        Markup('<text x="{}%" y="-0.5em">{}</text>').format(place, word)
-        for place, word in ((shares[0], "score"), ((shares[3] + shares[4]) / 2, "own band"))
+    words = []
+    if row.overall.estimate is not None:
+        words.append((domain.share(row.overall.estimate), "-0.5em", "score"))
+    if row.low.estimate is not None and row.high.estimate is not None:
+        words.append(((domain.share(row.low.estimate) + domain.share(row.high.estimate)) / 2, "4.8em", "own band"))
+    texts = Markup().join(
+        # Words near an end are written inward, so that none leaves the figure.
+        Markup('<text x="{:.2f}%" y="{}" class="{}">{}</text>').format(place, y, _anchor(place), word)
+        for place, y, word in words
     )
-    drawn = bar(Line("", at[0], at[1], at[2], at[3], at[4], "plain"), domain)
-    return Markup(
+    drawn = Markup(
         '<div class="sample">{}<svg class="sample-words" aria-hidden="true" focusable="false">{}</svg></div>'
-    ).format(drawn, words)
+    ).format(row.bar, texts)
+    return WorkedRow(row.model, row.overall, row.low, row.high, drawn)
+
+
+def _anchor(place: float) -> str:
+    """Return the class of a word at a place in percent: where it starts, in its middle, or where it ends."""
+    return "from" if place < _NEAR else "to" if place > 100 - _NEAR else "mid"
 
 
 def answered(view: View) -> str:
@@ -163,6 +192,7 @@ def render_leaderboard(view: View, page: str) -> bytes:
     """Render the leaderboard at a path: the run's own index, or the root's."""
     edition = view.edition
     title = edition.site.title if page == "index.html" else f"Leaderboard of run {view.run_id}"
+    ranked, found = _ranked(view), findings(view)
     context = frame(
         edition,
         page,
@@ -176,11 +206,13 @@ def render_leaderboard(view: View, page: str) -> bytes:
         context,
         view=view,
         fn=Footnotes(page),
-        ranked=_ranked(view),
+        ranked=ranked,
+        sentences=sentences(view, found, page),
+        apart=any(row.apart for _, rows in ranked for row in rows),
         unranked=unranked(view),
         matrix=matrix(view),
         refusing=any(view.group_refusals.values()),
-        sample=_sample(view),
+        sample=_sample(view, ranked[0][1][0]) if ranked else None,
         mean_band=mean_band(view),
         answered=answered(view),
         asked_times=times(view.edition),

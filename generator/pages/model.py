@@ -5,9 +5,8 @@ See contract: publication, "Pages".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from markupsafe import Markup
 
@@ -21,11 +20,11 @@ from generator.pages.views import ConceptResult, Footnotes, View
 from generator.schema.bank import Attribute
 from generator.schema.tables import OVERALL
 from generator.scoring.evidence_signs import suggestive_signs
+from generator.scoring.findings import extremes
 from generator.scoring.lookup import ScoreRow
 from generator.stats.bootstrap import several_attributes
 from generator.stats.range_test import range_p
 
-T = TypeVar("T")
 MOVED = 10
 NAMED = 2  # so many attributes with evidence fit into a sentence together with whom they favor
 # What the chart shows behind its lines, by whether there is a band.
@@ -113,7 +112,7 @@ class AttributePart:
     @property
     def treated(self) -> tuple[GroupLean, GroupLean] | None:
         """The groups treated best and worst by their lean, or None without two that have one."""
-        return _extremes([(g, g.row.estimate) for g in self.lean])
+        return extremes([(g, g.row.estimate) for g in self.lean])
 
 
 @dataclass(frozen=True)
@@ -203,15 +202,8 @@ def summary(view: View, model: str) -> str:
 def _direction(view: View, model: str, attribute: Attribute) -> str:
     """Return whom an attribute's lean favors most and least, in brackets, or nothing where it is not known."""
     rows = [(g.label, view.book.row(model, "lean", attribute.id, g.id).estimate) for g in attribute.groups]
-    found = _extremes(rows)
+    found = extremes(rows)
     return f" (treated best: {found[0]}, worst: {found[1]})" if found else ""
-
-
-def _extremes(leans: Sequence[tuple[T, float | None]]) -> tuple[T, T] | None:
-    """Return what has the largest and the smallest lean, equal ones in their order; None without two that differ."""
-    known = [(round(lean, 10), item) for item, lean in leans if lean is not None]
-    ranked = sorted(known, key=lambda pair: -pair[0])
-    return (ranked[0][1], ranked[-1][1]) if ranked and ranked[0][0] > ranked[-1][0] else None
 
 
 def _opened(view: View, model: str) -> list[str]:

@@ -52,6 +52,8 @@ class BuiltSite:
             "start": "index.html",
             "runs": "runs/index.html",
             "leaderboard": paths.run_index(SIMULATED),
+            "findings": paths.run_page(SIMULATED, "findings"),
+            "preview-findings": paths.run_page(LIVE, "findings"),
             "preview-leaderboard": paths.run_index(LIVE),
             "preview-model": paths.model_page(LIVE, "alpha/one"),
             "preview-judging": paths.run_page(LIVE, "judging"),

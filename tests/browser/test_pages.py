@@ -87,7 +87,7 @@ def test_every_kind_in_every_view(site, browser, origin, width, scheme, scripts)
 
 
 # The dark view shares its elements with the light one: a few kinds show all of its colours.
-DARK = ("leaderboard", "model", "judging", "explorer", "set", "row", "data", "404", "methodology-scoring")
+DARK = ("leaderboard", "findings", "model", "judging", "explorer", "set", "row", "data", "404", "methodology-scoring")
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
