@@ -33,7 +33,7 @@ SITE = Site(
     publisher="Testers & Sons",
     contact="someone",
     mismatch="write to us",
-    data_licence=Licence(name="CC BY 4.0", url="https://creativecommons.org/licenses/by/4.0/"),
+    data_licence=Licence(name="CC BY 4.0", url="https://creativecommons.org/licenses/by/4.0/", spdx="CC-BY-4.0"),
 )
 
 

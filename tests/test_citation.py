@@ -28,6 +28,13 @@ class TestCff:
         assert found["url"] == "https://example.org/b/runs/run-a/data/index.html"
         assert found["identifiers"][0]["value"] == f"sha256:{edition.run.manifest.bank_sha256}"
 
+    @pytest.mark.parametrize(("spdx", "named"), [("CC-BY-4.0", {"license": "CC-BY-4.0"}), ("", {})])
+    def test_the_license_has_its_spdx_id_where_it_has_one(self, edition, spdx, named):
+        licence = edition.site.data_licence.model_copy(update={"spdx": spdx})
+        changed = dataclasses.replace(edition, site=edition.site.model_copy(update={"data_licence": licence}))
+        found = yaml.safe_load(cff(changed))
+        assert {key: found[key] for key in found if key.startswith("license")} == {**named, "license-url": licence.url}
+
     @pytest.mark.parametrize("url", ["", "https://example.org/code"])
     def test_the_code_is_named_where_the_site_names_it(self, edition, url):
         changed = dataclasses.replace(edition, site=edition.site.model_copy(update={"code_url": url}))

@@ -7,17 +7,22 @@ import logging
 import re
 import shutil
 from pathlib import Path
+from urllib.request import urlopen
 
 import mlcroissant
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from etils import epath
 from frictionless import Package, system
 from mlcroissant._src.core.issues import GenerationError
 
 from generator.data.datapackage import field_type
+from generator.schema.canonical import sha256_hex
 from generator.schema.columns import RECEIPT_COLUMNS, VOTE_FIELDS
 from generator.schema.tables import TABLES
 from tests.editions import make_edition, small_bank, write_data
+from tests.serving import served_folder
 
 # mlcroissant, rdflib and Frictionless use what their own dependencies will drop; none of it is ours.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -27,7 +32,7 @@ MODEL_SET = "receipts/sim-alpha__one"
 @pytest.fixture(scope="module")
 def data(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("croissant")
-    edition = make_edition(folder / "run-a", bank=small_bank(("gender", "control_tag")), base_url="https://example.org")
+    edition = make_edition(folder / "run-a", bank=small_bank(("gender", "control_tag")))
     write_data(edition, folder / "data")
     return folder / "data"
 
@@ -55,8 +60,10 @@ class TestCroissant:
             "http://mlcommons.org/croissant/1.1",
             "http://mlcommons.org/croissant/RAI/1.0",
         ]
-        assert described["license"] == "https://creativecommons.org/licenses/by/4.0/"
-        assert described["url"] == "https://example.org/runs/run-a/data/index.html"
+        assert described["license"] == [
+            "https://spdx.org/licenses/CC-BY-4.0.html",
+            "https://creativecommons.org/licenses/by/4.0/",
+        ]
 
     def test_the_rai_fields_are_read_as_such(self, dataset):
         metadata = dataset.metadata
@@ -77,11 +84,17 @@ class TestCroissant:
         assert description.startswith("96 answers of 2 simulated models to prompts")
         assert "Simulated: no real model was asked" in description
 
-    def test_every_score_is_a_record(self, dataset, data):
-        expected = pq.read_table(data / "scores.parquet").to_pylist()
-        records = [plain(r, "scores") for r in dataset.records("scores")]
+    @pytest.mark.parametrize("name", [*TABLES, "bootstrap_weights/gender", "bootstrap_weights/control_tag"])
+    def test_every_row_of_every_table_is_a_record(self, dataset, data, name):
+        expected = pq.read_table(data / f"{name}.parquet").to_pylist()
+        records = [plain(r, name) for r in dataset.records(name)]
         assert len(records) == len(expected)
         assert records == expected
+
+    def test_every_parquet_file_has_its_record_set(self, data):
+        described = json.loads((data / "croissant.json").read_text())
+        names = {p.relative_to(data).with_suffix("").as_posix() for p in data.rglob("*.parquet")}
+        assert {r["@id"] for r in described["recordSet"]} == names
 
     def test_every_receipt_is_a_record_with_its_votes_and_spans(self, dataset, data):
         expected = pq.read_table(data / f"{MODEL_SET}.parquet").to_pylist()
@@ -122,6 +135,49 @@ class TestCroissant:
         assert json.loads(descriptor(edition, ()))["version"] == "0.0.0+draft-2"
 
 
+class TestOverHttp:
+    @pytest.fixture(scope="class")
+    def address(self, tmp_path_factory):
+        """The metadata at the address that the site says it has."""
+        folder = tmp_path_factory.mktemp("served")
+        with served_folder(folder) as base:
+            edition = make_edition(folder / "run-a", bank=small_bank(("gender", "control_tag")), base_url=base)
+            write_data(edition, folder / "runs" / "run-a" / "data")
+            yield f"{base}/runs/run-a/data"
+
+    @pytest.fixture
+    def _own_downloads(self, tmp_path, monkeypatch):
+        """Nothing that was fetched from another port before."""
+        monkeypatch.setattr("mlcroissant._src.core.constants.DOWNLOAD_PATH", epath.Path(tmp_path))
+
+    @pytest.mark.usefixtures("_own_downloads")
+    @pytest.mark.parametrize("name", ["scores", "tiers", MODEL_SET, "bootstrap_weights/gender"])
+    def test_its_records_load_from_its_address_alone(self, address, name):
+        found = mlcroissant.Dataset(jsonld=f"{address}/croissant.json")
+        records = list(found.records(name))
+        served = urlopen(f"{address}/{name}.parquet").read()
+        assert len(records) == pq.read_metadata(pa.BufferReader(served)).num_rows > 0
+
+    def test_every_address_in_it_answers_with_the_bytes_of_its_hash(self, address):
+        described = json.loads(urlopen(f"{address}/croissant.json").read())
+        assert described["url"] == f"{address}/index.html"
+        assert len(described["distribution"]) > 30
+        for file in described["distribution"]:
+            assert file["contentUrl"] == f"{address}/{file['name']}"
+            assert sha256_hex(urlopen(file["contentUrl"]).read()) == file["sha256"]
+
+    def test_verify_takes_addresses_of_the_site_and_no_other(self, address, tmp_path):
+        from generator.reading import load
+        from generator.verify.data import verify_data
+
+        folder = load(address, cache=tmp_path / "cache").save(tmp_path / "data")
+        assert verify_data(folder)[0].mismatches == []
+        path = folder / "croissant.json"
+        path.write_text(path.read_text().replace("/data/tiers.parquet", "/data/scores.parquet"))
+        found = [m.key for m in verify_data(folder)[0].mismatches if m.file == "croissant.json"]
+        assert "contentUrl of tiers.parquet" in found
+
+
 class TestDataPackage:
     @pytest.fixture(scope="class")
     def package(self, data):
@@ -148,11 +204,16 @@ class TestDataPackage:
         ]
         assert [r["flag"] for r in rows] == [r["flag"] for r in expected]
 
+    def test_the_license_has_its_id(self, package):
+        assert package.licenses == [
+            {"name": "CC-BY-4.0", "title": "CC BY 4.0", "path": "https://creativecommons.org/licenses/by/4.0/"}
+        ]
+
     def test_units_and_null_meanings_are_said(self, data):
         resources = json.loads((data / "datapackage.json").read_text())["resources"]
         fields = {f["name"]: f for f in next(r for r in resources if r["name"] == "scores")["schema"]["fields"]}
         assert fields["estimate"]["unit"] == "points, or % for rates"
-        assert fields["p"]["null"] == "not an excess row, or no p"
+        assert fields["p"]["null"] == "neither such row, or no p"
 
     def test_types_of_the_table_schema(self):
         columns = {c.name: field_type(c.type) for c in TABLES["cells"]}

@@ -128,6 +128,7 @@ class TestWriteDownloads:
         described = json.loads(scores.metadata[b"columns"])
         assert [c["name"] for c in described] == scores.names
         assert scores.metadata[b"licence"] == SITE.data_licence.url.encode()
+        assert scores.metadata[b"license"] == b"CC-BY-4.0"
 
     def test_tables_keep_the_exact_schema(self, data):
         for name, columns in TABLES.items():

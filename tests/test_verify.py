@@ -62,7 +62,7 @@ def resum(data: Path) -> None:
         if entry["name"].endswith(".parquet"):
             entry["rows"] = pq.read_metadata(data / entry["name"]).num_rows
     for name, key, path_key in (
-        ("croissant.json", "distribution", "contentUrl"),
+        ("croissant.json", "distribution", "name"),
         ("datapackage.json", "resources", "path"),
     ):
         described = json.loads((data / name).read_text())

@@ -231,6 +231,7 @@ class TestShapes:
             ("run_manifest.json", "kind", "real"),
             ("croissant.json", "distribution", [5]),
             ("croissant.json", "distribution", {"contentUrl": "x"}),
+            ("croissant.json", "distribution", [{"contentUrl": "x", "sha256": "y"}]),
             ("datapackage.json", "resources", [{"path": ["x"], "hash": 1}]),
         ],
     )

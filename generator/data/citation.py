@@ -36,6 +36,7 @@ def cff(edition: Edition) -> bytes:
         "date-released": manifest.date,
         "url": address(edition),
         "repository-code": edition.site.code_url,
+        "license": edition.site.data_licence.spdx,
         "license-url": edition.site.data_licence.url,
     }
     lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in fields.items() if value]

@@ -1,4 +1,4 @@
-"""`croissant.json`: Croissant 1.1 with responsible-AI fields for the receipts and the scores.
+"""`croissant.json`: Croissant 1.1 with responsible-AI fields for every file and table.
 
 See contract: publication, "Data files".
 """
@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 
@@ -16,6 +17,7 @@ from generator.data import citation
 from generator.data.datapackage import field_type
 from generator.data.description import description, keywords, times
 from generator.data.table_files import DataFile
+from generator.edition import paths
 from generator.edition.edition import Edition
 from generator.schema.columns import MASK_SPANS, Column, vote_fields
 
@@ -70,17 +72,20 @@ ENCODINGS = {
     "html": "text/html",
     "bib": "text/x-bibtex",
 }
-RECORD_TABLES = ("scores", "receipts")
+SPDX = "https://spdx.org/licenses/"
 # By the type that Table Schema has for it.
 DATA_TYPES = {"number": "sc:Float", "integer": "sc:Integer", "boolean": "sc:Boolean", "string": "sc:Text"}
 
 
 def descriptor(edition: Edition, files: Sequence[DataFile]) -> bytes:
-    """Return the metadata of every file, with record sets over the Parquet form of `scores` and `receipts`.
+    """Return the metadata of every file, with a record set for each Parquet file.
 
-    Addresses are relative to the metadata, so that a downloaded folder loads without a network.
+    Addresses are absolute where the site's address is known: libraries resolve a relative one against a folder of the
+    machine that they run on, never against the address of the metadata. Without it they are relative, so that a
+    downloaded folder loads.
     """
-    manifest = edition.run.manifest
+    manifest, licence = edition.run.manifest, edition.site.data_licence
+    base = f"{edition.base_url}/{quote(paths.data_file(manifest.run_id, ''))}" if edition.base_url else ""
     version = manifest.bank_version
     described: dict[str, Any] = {
         "@context": CONTEXT,
@@ -89,7 +94,7 @@ def descriptor(edition: Edition, files: Sequence[DataFile]) -> bytes:
         "name": f"aibiasbench-{manifest.run_id}",
         "description": description(edition),
         "version": version if _VERSION.fullmatch(version) else f"0.0.0+{re.sub('[^0-9a-zA-Z-]', '-', version)}",
-        "license": edition.site.data_licence.url,
+        "license": [f"{SPDX}{licence.spdx}.html", licence.url] if licence.spdx else licence.url,
         "datePublished": manifest.date,
         "creator": {"@type": "sc:Organization", "name": edition.site.publisher},
         "publisher": {"@type": "sc:Organization", "name": edition.site.publisher},
@@ -97,8 +102,8 @@ def descriptor(edition: Edition, files: Sequence[DataFile]) -> bytes:
         "keywords": keywords(edition),
         "citeAs": citation.bibtex(edition).decode(),
         **responsible_ai(edition),
-        "distribution": [_file_object(file) for file in files],
-        "recordSet": [_record_set(f) for f in files if f.table in RECORD_TABLES and f.ending == "parquet"],
+        "distribution": [_file_object(file, base) for file in files],
+        "recordSet": [_record_set(f) for f in files if f.ending == "parquet"],
     }
     if url := citation.address(edition):
         described["url"] = url
@@ -150,13 +155,13 @@ def responsible_ai(edition: Edition) -> dict[str, Any]:
     }
 
 
-def _file_object(file: DataFile) -> dict[str, Any]:
+def _file_object(file: DataFile, base: str) -> dict[str, Any]:
     return {
         "@type": "cr:FileObject",
         "@id": file.name,
         "name": file.name,
         "description": file.description,
-        "contentUrl": file.name,
+        "contentUrl": f"{base}{quote(file.name)}" if base else file.name,
         "contentSize": f"{file.bytes} B",
         "encodingFormat": ENCODINGS.get(file.ending, "text/plain"),
         "sha256": file.sha256,

@@ -29,7 +29,7 @@ def descriptor(edition: Edition, files: Sequence[DataFile]) -> bytes:
         "description": f"{description(edition)} The Parquet files beside these are canonical.",
         "version": manifest.bank_version,
         "created": f"{manifest.date}T00:00:00Z",
-        "licenses": [{"title": licence.name, "path": licence.url}],
+        "licenses": [{**({"name": licence.spdx} if licence.spdx else {}), "title": licence.name, "path": licence.url}],
         "contributors": [{"title": edition.site.publisher, "role": "publisher"}],
         "keywords": keywords(edition),
         "simulated": manifest.simulated,

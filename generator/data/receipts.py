@@ -62,7 +62,7 @@ class ReceiptsTask:
 
 def file_notes(edition: Edition) -> dict[str, str]:
     """Return what every data file says of its run in its own metadata."""
-    manifest = edition.run.manifest
+    manifest, licence = edition.run.manifest, edition.site.data_licence
     return {
         "title": f"{edition.site.title}, run {manifest.run_id}",
         "run_id": manifest.run_id,
@@ -72,7 +72,8 @@ def file_notes(edition: Edition) -> dict[str, str]:
         "bank_version": manifest.bank_version,
         "bank_sha256": manifest.bank_sha256,
         "harness_sha": manifest.harness_sha,
-        "licence": edition.site.data_licence.url,
+        "licence": licence.url,
+        **({"license": licence.spdx} if licence.spdx else {}),
     }
 
 

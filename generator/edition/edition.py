@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
-from pydantic import PrivateAttr, ValidationError
+from pydantic import Field, PrivateAttr, ValidationError
 
 from generator.machine.toml_files import read_toml
 from generator.runs.redactions import Redactions
@@ -30,10 +30,11 @@ SITE_FILE = Path("content/site.toml")
 
 
 class Licence(Frozen):
-    """The license of the published data: its name and the address of its text."""
+    """The license of the published data: its name, the address of its text, its SPDX id (empty where it has none)."""
 
     name: str
     url: str
+    spdx: str = Field(default="", pattern=r"^[A-Za-z0-9.+-]*$")
 
 
 class Site(Frozen):

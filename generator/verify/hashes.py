@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 
@@ -24,6 +25,7 @@ RUN_MANIFEST = "run_manifest.json"
 # Beside the files, and not among them: the page that lists them holds their hashes.
 UNLISTED = ("index.html", SUMS)
 CROISSANT, PACKAGE = "croissant.json", "datapackage.json"
+_ADDRESSES = ("https://", "http://")
 # Of a name: the deepest published file lies three folders down, and no file system takes a longer part.
 MOST_PARTS, MOST_LETTERS = 8, 255
 MOST_NAMES = 100_000  # a thousand models have some six thousand files
@@ -96,7 +98,11 @@ def check_metadata(folder: Path, findings: Findings) -> None:
     """Hold the hashes in croissant.json and datapackage.json against the files."""
     croissant = read_told(folder / CROISSANT, ToldCroissant)
     package = read_told(folder / PACKAGE, ToldPackage)
-    told = [(CROISSANT, entry["contentUrl"], entry["sha256"]) for entry in croissant["distribution"]]
+    told = [(CROISSANT, entry["name"], entry["sha256"]) for entry in croissant["distribution"]]
+    for entry in croissant["distribution"]:
+        name, address = entry["name"], entry["contentUrl"]
+        if address != name and not (address.startswith(_ADDRESSES) and address.endswith(f"/data/{quote(name)}")):
+            findings.add(CROISSANT, f"contentUrl of {name}", address, f"{name}, or its address on the site")
     told += [(PACKAGE, entry["path"], entry["hash"].removeprefix("sha256:")) for entry in package["resources"]]
     for source, name, digest in told:
         path = folder / name

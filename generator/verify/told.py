@@ -76,6 +76,7 @@ class ToldRun(_Told):
 
 
 class _Distributed(_Told):
+    name: str
     contentUrl: str  # noqa: N815 - Croissant's own name
     sha256: str
 
