@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import gzip
 import json
+import tracemalloc
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from generator.runs.reader import load_run
@@ -15,11 +20,14 @@ from generator.schema.bank import Bank
 from generator.schema.canonical import sha256_hex
 from generator.schema.errors import InputError
 from harness.bank.reader import read_bank_folder
-from harness.batches import lane as lanes
+from harness.batches import asking
 from harness.batches.connect import batch_lane, open_journal
+from harness.batches.dialect import BatchError
+from harness.batches.http import BatchClient
 from harness.batches.journal import Journal
-from harness.cache.answers import Cache
-from harness.calls.call import Call, Message, Request
+from harness.cache.answers import Cache, Entry
+from harness.cache.claims import Claims
+from harness.calls.call import Answer, Call, Message, Request
 from harness.engine.outcome import Outcome, StageCounts
 from harness.engine.runner import Engine
 from harness.eval.questions import blank
@@ -51,7 +59,7 @@ def api(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(autouse=True)
 def _short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lanes, "LOOK_UP", 0.002)
+    monkeypatch.setattr(asking, "LOOK_UP", 0.002)
 
 
 def calls(number: int, first: int = 0) -> list[Call]:
@@ -389,6 +397,114 @@ class TestAcrossProcesses:
             ]
             journal.begin("local", "beef", items, now=int(CLOCK))
         return run, "beef"
+
+
+class TestBesideAnotherRun:
+    """Two runs on one cache, one of which asks in batches: no key is asked twice (contract: stages, "Cache")."""
+
+    def test_what_another_process_asks_is_waited_for_and_the_rest_handed_in(
+        self, tmp_path: Path, bank: Bank, api: str
+    ) -> None:
+        with BatchServer() as server, self.another(tmp_path) as other:
+            run = Run(tmp_path, bank, server.url, api)
+            other.take([call.key for call in calls(4)])
+
+            def answer(tally: StageCounts) -> None:
+                if tally.asked == 6 and not tally.cached:
+                    self.store(tmp_path, calls(4))
+                    other.release([call.key for call in calls(4)])
+
+            outcome = run(calls(10), answer)
+        assert (len(server.asked), outcome.tally.asked, outcome.tally.cached) == (6, 6, 4)
+        assert [answer.text for answer in outcome.answers.values()].count("Theirs.") == 4
+        assert run.book() == Book(settled=6 * COST, reused=4 * COST)
+
+    def test_a_run_whose_keys_are_all_asked_elsewhere_waits_without_a_call(
+        self, tmp_path: Path, bank: Bank, api: str
+    ) -> None:
+        looks: list[int] = []
+        with BatchServer() as server, self.another(tmp_path) as other:
+            run = Run(tmp_path, bank, server.url, api)
+            other.take([call.key for call in calls(3)])
+
+            def let_go(_: StageCounts) -> None:
+                looks.append(len(server.batches))
+                if len(looks) == 4:
+                    other.release([call.key for call in calls(3)])
+
+            outcome = run(calls(3), let_go)
+        assert looks[:4] == [0, 0, 0, 0]
+        assert (len(server.batches), len(outcome.answers), outcome.left) == (1, 3, [])
+
+    def test_a_batch_holds_its_keys_until_its_answers_are_stored(self, tmp_path: Path, bank: Bank, api: str) -> None:
+        held: list[int] = []
+        with BatchServer(faults=Faults(polls=3)) as server:
+            run = Run(tmp_path, bank, server.url, api)
+
+            def watch(_: StageCounts) -> None:
+                if server.batches and not held:
+                    with self.another(tmp_path) as other:
+                        held.append(len(other.take([call.key for call in calls(5)]).held))
+
+            run(calls(5), watch)
+            with self.another(tmp_path) as other:
+                after = other.take([call.key for call in calls(5)])
+        assert (held, len(after.answered), len(after.held)) == ([5], 5, 0)
+
+    @staticmethod
+    def another(folder: Path) -> Claims:
+        Cache(folder / "c.sqlite", now=1).close()
+        return Claims(folder / "c.sqlite", "another run")
+
+    @staticmethod
+    def store(folder: Path, wanted: Sequence[Call]) -> None:
+        with Cache(folder / "c.sqlite", now=1) as cache:
+            answer = Answer("Theirs.", served_by="one@local", cost=COST)
+            cache.store([Entry(c.key, "subject", "alpha/one", answer, f"r/{i}", COST) for i, c in enumerate(wanted)])
+
+
+class TestPacked:
+    """Replies that are packed a thousand times smaller than they are (contract: stages, "Replies")."""
+
+    @pytest.mark.parametrize("times", [1, 2])
+    def test_a_line_without_end_is_given_up_in_little_memory(self, times: int) -> None:
+        packed = b"{" + b" " * 200_000_000
+        for _ in range(times):
+            packed = gzip.compress(packed, 1)
+        tracemalloc.start()
+        with pytest.raises(BatchError, match="a line of more than 50,000 bytes"):
+            asyncio.run(self.read(packed, ", ".join(["gzip"] * times)))
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert most < 20_000_000
+
+    def test_packed_lines_are_read_as_plain_ones(self) -> None:
+        rows = [{"custom_id": str(i), "text": "x" * i} for i in range(300)]
+        plain = "".join(json.dumps(row) + "\n" for row in rows).encode()
+        for packed, name in ((plain, ""), (gzip.compress(plain), "gzip"), (zlib.compress(plain), "deflate")):
+            assert asyncio.run(self.read(packed, name)) == rows
+
+    @pytest.mark.parametrize(
+        ("body", "packing"), [(b"no", "gzip"), (gzip.compress(b"{}\n")[:-9], "gzip"), (b"{}", "br")]
+    )
+    def test_a_broken_packing_may_be_asked_for_again(self, body: bytes, packing: str) -> None:
+        with pytest.raises(BatchError, match=r"a reply (not )?packed") as raised:
+            asyncio.run(self.read(body, packing))
+        assert not raised.value.final
+
+    @staticmethod
+    async def read(body: bytes, packing: str) -> list[dict[str, Any]]:
+        headers = {"content-encoding": packing} if packing else {}
+
+        def reply(_: httpx2.Request) -> httpx2.Response:
+            return httpx2.Response(200, headers=headers, stream=httpx2.ByteStream(body))
+
+        client = httpx2.AsyncClient(transport=httpx2.MockTransport(reply))
+        http = BatchClient("http://127.0.0.1/v1", client, largest_reply=1_000, largest_line=50_000)
+        try:
+            return [line async for line in http.lines("/files/x/content")]
+        finally:
+            await http.close()
 
 
 class TestMoney:

@@ -12,8 +12,10 @@ from typing import Any
 import httpx2
 
 from harness.batches.dialect import BatchError
+from harness.calls.unpack import PackingError, unpacked
 
 _SHOWN = 200
+_HEAD = 4_000  # bytes of an error in which its words are looked for
 
 
 class BatchClient:
@@ -93,10 +95,12 @@ class BatchClient:
             async with self._client.stream(method, self.url(path), **options) as response:
                 if response.status_code >= httpx2.codes.BAD_REQUEST:
                     raise await _status_error(response)
-                async for chunk in response.aiter_bytes(65_536):
-                    yield chunk
+                async for piece in unpacked(response.aiter_raw(), response.headers.get("content-encoding", "")):
+                    yield piece
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise BatchError(f"no connection: {_words(str(error))}") from None
+        except PackingError as error:
+            raise BatchError(f"a reply {error}", sent=True) from None
         except httpx2.HTTPError as error:
             raise BatchError(f"the connection broke: {_words(str(error)) or type(error).__name__}", sent=True) from None
 
@@ -107,10 +111,13 @@ class BatchClient:
 
 async def _status_error(response: httpx2.Response) -> BatchError:
     head = b""
-    async for chunk in response.aiter_bytes():
-        head += chunk
-        if len(head) > 4_000:
-            break
+    try:
+        async for piece in unpacked(response.aiter_raw(), response.headers.get("content-encoding", "")):
+            head += piece
+            if len(head) > _HEAD:
+                break
+    except PackingError:
+        head = b""
     status = response.status_code
     # A status that passes may have come from a proxy after the vendor took the request: it counts as sent.
     final = status not in (408, 409, 425, 429) and status < httpx2.codes.INTERNAL_SERVER_ERROR

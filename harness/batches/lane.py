@@ -9,59 +9,33 @@ See contract: stages, "Batch endpoints".
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
+from harness.batches.asking import GivenUpError, VendorCalls
 from harness.batches.dialect import BatchError, BatchResult, BatchStanding, Dialect
+from harness.batches.flight import InFlight, PendingCall
 from harness.batches.journal import BatchItem, Journal, SubmittedBatch
+from harness.batches.resume import Resumption
 from harness.cache.answers import Entry
 from harness.calls.call import Answer, Call, CallError, EndpointError, Request
 from harness.engine.desk import Desk
 from harness.engine.lanes import Closure
-from harness.engine.network import cost_of, final_answer
+from harness.engine.network import HELD, cost_of, final_answer
 from harness.engine.remedies import refused_key
-from harness.engine.writer import Records
-from harness.money.budget import account_of, worst_case
+from harness.engine.writer import HeldElsewhere, Records
+from harness.money.budget import Refusal, account_of, worst_case
 from harness.plan.records import BatchPlan
 
-_T = TypeVar("_T")
-LOOK_UP = 0.1  # seconds between looks at whether the stage was stopped
-MISSES = 10  # calls to the vendor's batch endpoint that fail one after another before the lane gives up
 _COMMIT = 500  # results booked at once
 
 # Reads one result as a single call's reply would be read; raises CallError or EndpointError.
 ResultReader = Callable[[BatchResult, Request], Answer]
 BodyMaker = Callable[[Request], dict[str, Any]]
-
-
-@dataclass
-class PendingCall:
-    """A call on its way: attempts made, unusable answers among them, and what those cost in picodollars."""
-
-    call: Call
-    attempts: int = 0
-    tries: int = 0
-    spent: int = 0
-
-    @property
-    def request(self) -> Request:
-        """The request as it is asked now, with the number of earlier tries, which shifts its seed."""
-        return replace(self.call.request, try_=self.tries) if self.tries else self.call.request
-
-
-@dataclass
-class InFlight:
-    """A batch that the vendor works on; `asked` holds, by custom_id, those of its calls that this stage wants."""
-
-    batch: SubmittedBatch
-    vendor_id: str
-    asked: dict[str, PendingCall]
 
 
 class VendorLane:
@@ -85,6 +59,7 @@ class VendorLane:
     ) -> None:  # fmt: skip
         self.name, self._dialect, self._plan = name, dialect, plan
         self._attempts, self._body, self._read, self._clock = attempts, body, read, clock
+        self._vendor = VendorCalls(plan.poll)
         self._waiting: deque[PendingCall] = deque()
         self._flying: list[InFlight] = []
 
@@ -96,13 +71,16 @@ class VendorLane:
         calls = {call.key: call for call in queue}
         queue.clear()
         try:
-            await self._resume(calls, desk)
+            resumption = Resumption(self.name, self.journal, self._dialect, self._vendor, desk)
+            await resumption.take_up(calls, self._flying.append)
             self._waiting.extend(PendingCall(call) for call in calls.values())
             while not desk.outcome.halted and (self._waiting or self._flying):
                 await self._hand_in(desk)
                 if self._flying:
                     await self._collect(desk)
-        except _GivenUpError as error:
+                elif self._waiting:  # all of it is asked by other processes at this moment
+                    await self._vendor.pause(HELD, desk)
+        except GivenUpError as error:
             words = "run the same command again when that is mended"
             desk.outcome.close_endpoint(self.name, Closure(f"endpoint {self.name}: {error}", words))
         self._part(desk)
@@ -112,9 +90,8 @@ class VendorLane:
         await self._dialect.close()
 
     def _part(self, desk: Desk) -> None:
-        """Put aside the calls that have come to no end, and tell the operator where they are."""
-        for asked in self._waiting:
-            desk.outcome.leave(asked.call)
+        """Put aside what has no end yet, and say where it is."""
+        self._leave(self._waiting, desk)
         for flight in self._flying:
             for asked in flight.asked.values():
                 desk.outcome.leave(asked.call)
@@ -126,48 +103,13 @@ class VendorLane:
                 " the same command collects them later, and asks none of them twice"
             )
 
-    async def _resume(self, calls: dict[str, Call], desk: Desk) -> None:
-        """Take up batches of earlier processes; their calls are removed from `calls`."""
-        for batch in self.journal.waiting(self.name):
-            wanted = {i.custom_id: i for i in batch.items if i.key in calls or desk.books.answered(i.key)}
-            if not wanted:
-                continue  # of models or concepts that this command leaves out
-            vendor_id = batch.vendor_id or await self._find(batch, desk)
-            if vendor_id is None:
-                self._lost(batch, desk)
-                continue
-            asked = {}
-            for item in wanted.values():
-                if call := calls.pop(item.key, None):
-                    asked[item.custom_id] = PendingCall(call, item.attempts, item.tries, item.spent)
-            desk.books.adopt({i.entry: i.account for i in wanted.values()})
-            self._flying.append(InFlight(replace(batch, items=tuple(wanted.values())), vendor_id, asked))
-
-    async def _find(self, batch: SubmittedBatch, desk: Desk) -> str | None:
-        """Look for a batch whose id never reached the journal."""
-        found = await self._persist(partial(self._dialect.find, batch.nonce), desk)
-        if found is not None:
-            self.journal.submitted(batch.number, found)
-        return found
-
-    def _lost(self, batch: SubmittedBatch, desk: Desk) -> None:
-        """Give up a batch that may have been handed in and cannot be found: its reservations count as spent."""
-        desk.books.adopt({i.entry: i.account for i in batch.items})
-        desk.books.write(Records(costs=dict.fromkeys(desk.books.unsettled(i.entry for i in batch.items))))
-        self.journal.ended(batch.number, [i.custom_id for i in batch.items])
-        desk.outcome.tally.warnings.append(
-            f"endpoint {self.name}: the connection broke as a batch of {len(batch.items):,} calls was handed in, and"
-            " the vendor does not list it; its calls are asked again, and its reservations count as spent until"
-            " --settle: compare with the vendor's list of batches"
-        )
-
     async def _hand_in(self, desk: Desk) -> None:
         """Hand in batches while there are calls, money and room for them."""
         while self._waiting and len(self._flying) < self._plan.at_once and not desk.outcome.halted:
-            granted = self._reserve(desk)
-            if granted:
+            before = len(self._waiting)
+            if granted := self._reserve(desk):
                 await self._submit(granted, desk)
-            elif not self._waiting or self._flying:
+            elif self._flying or len(self._waiting) == before:
                 return
 
     def _reserve(self, desk: Desk) -> list[tuple[PendingCall, int, int]]:
@@ -176,16 +118,25 @@ class VendorLane:
             (a, worst_case(a.request, desk.callee(a.call).prices) + desk.overruns.beyond(a.call))
             for a in self._next(desk)
         ]
-        made = desk.books.reserve([(asked.call, amount) for asked, amount in wanted])
-        granted = []
-        for (asked, amount), entry in zip(wanted, made, strict=True):
-            if isinstance(entry, int):
-                granted.append((asked, amount, entry))
-            elif self._flying or any(e for e in made if isinstance(e, int)):
+        made = desk.books.claim_and_reserve([(asked.call, amount) for asked, amount in wanted])
+        granted = [(a, amount, e) for (a, amount), e in zip(wanted, made, strict=True) if isinstance(e, int)]
+        for (asked, _), entry in zip(wanted, made, strict=True):
+            if isinstance(entry, Answer):
+                desk.outcome.finish(asked.call, entry, cached=True)
+            elif isinstance(entry, HeldElsewhere):
+                self._waiting.append(asked)
+            elif isinstance(entry, Refusal) and (self._flying or granted):
                 self._waiting.append(asked)  # what is in flight may settle for less: ask again then
-            else:
-                desk.outcome.leave(asked.call, entry.account)
+            elif isinstance(entry, Refusal):
+                self._leave([asked], desk, entry.account)
         return granted
+
+    def _leave(self, calls: Iterable[PendingCall], desk: Desk, account: str | None = None) -> None:
+        """Put calls aside, and let other processes ask them."""
+        left = [asked.call for asked in calls]
+        desk.books.write(Records(released=[call.key for call in left]))
+        for call in left:
+            desk.outcome.leave(call, account)
 
     def _next(self, desk: Desk) -> list[PendingCall]:
         """Take the next batch's calls from the queue, within the vendor's limits.
@@ -199,7 +150,7 @@ class VendorLane:
         while self._waiting and len(chosen) < most and size < self._dialect.largest_bytes:
             asked = self._waiting.popleft()
             if desk.outcome.closed(asked.call):
-                desk.outcome.leave(asked.call)
+                self._leave([asked], desk)
                 continue
             # The custom_id is not made yet; it is shorter than 64 characters.
             length = len(self._dialect.request("x" * 64, self._body(asked.request))) + 1
@@ -224,7 +175,7 @@ class VendorLane:
         requests = [self._dialect.request(i, self._body(a.request)) for i, a in asked.items()]
         try:
             vendor_id = await self._handed_in(nonce, requests, desk)
-        except _GivenUpError as error:
+        except GivenUpError as error:
             self._withdraw(batch, asked, desk, billed=error.sent)
             raise
         self.journal.submitted(number, vendor_id)
@@ -248,9 +199,9 @@ class VendorLane:
 
         sent: list[bool] = []
         try:
-            return await self._persist(attempt, desk)
-        except _GivenUpError as error:
-            raise _GivenUpError(str(error), sent=bool(sent)) from None
+            return await self._vendor.ask(attempt, desk)
+        except GivenUpError as error:
+            raise GivenUpError(str(error), sent=bool(sent)) from None
 
     def _withdraw(self, batch: SubmittedBatch, asked: dict[str, PendingCall], desk: Desk, *, billed: bool) -> None:
         """Take back a batch that did not arrive.
@@ -260,16 +211,17 @@ class VendorLane:
         for each in asked.values():
             desk.outcome.leave(each.call)
         if not billed:
-            desk.books.write(Records(costs=dict.fromkeys((i.entry for i in batch.items), 0)))
+            costs = dict.fromkeys((i.entry for i in batch.items), 0)
+            desk.books.write(Records(costs=costs, released=[i.key for i in batch.items]))
             self.journal.ended(batch.number, [i.custom_id for i in batch.items])
 
     async def _collect(self, desk: Desk) -> None:
         """Wait, then look at each batch and book what has ended."""
-        await self._pause(self._plan.poll, desk)
+        await self._vendor.pause(self._plan.poll, desk)
         for flight in list(self._flying):
             if desk.outcome.halted:
                 return
-            standing = await self._persist(partial(self._dialect.standing, flight.vendor_id), desk)
+            standing = await self._vendor.ask(partial(self._dialect.standing, flight.vendor_id), desk)
             if standing.state in ("over", "failed"):
                 await self._book(flight, standing, desk)
             else:
@@ -279,7 +231,7 @@ class VendorLane:
     def _overdue(self, flight: InFlight, standing: BatchStanding) -> None:
         age = int(self._clock()) - flight.batch.created
         if age > self._plan.wait:
-            raise _GivenUpError(
+            raise GivenUpError(
                 f"batch {flight.vendor_id} is still {standing.said!r} after {age // 3600:,} hours; run the same command"
                 " later to collect it, or cancel it at the vendor and run again: what it did not answer is asked anew"
             )
@@ -302,7 +254,7 @@ class VendorLane:
         self._commit(flight, [*chunk, *absent], desk, keep=failed)
         self._flying.remove(flight)
         if failed:
-            raise _GivenUpError(f"batch {flight.vendor_id} was refused whole, at no cost: {standing.said}")
+            raise GivenUpError(f"batch {flight.vendor_id} was refused whole, at no cost: {standing.said}")
 
     async def _results(self, standing: BatchStanding, desk: Desk) -> AsyncIterator[BatchResult]:
         """Yield all results. When the connection breaks it begins again, so results may come twice."""
@@ -311,7 +263,7 @@ class VendorLane:
                 async for result in self._dialect.results(standing):
                     yield result
             except BatchError as error:
-                await self._missed(error, desk, attempt)
+                await self._vendor.missed(error, desk, attempt)
             else:
                 return
 
@@ -372,33 +324,3 @@ class VendorLane:
         cost = cost_of(answer, desk.callee(asked.call), item.amount)
         desk.weigh(asked.call, answer, cost)
         return answer, cost, None
-
-    async def _persist(self, ask: Callable[[], Awaitable[_T]], desk: Desk) -> _T:
-        """Ask the vendor until it answers; raises _GivenUpError where asking again is of no use."""
-        for attempt in itertools.count(1):
-            try:
-                found = await ask()
-            except BatchError as error:
-                await self._missed(error, desk, attempt)
-            else:
-                return found
-        raise AssertionError
-
-    async def _missed(self, error: BatchError, desk: Desk, attempt: int) -> None:
-        if error.final or attempt >= MISSES or desk.outcome.halted:
-            raise _GivenUpError(error.reason, sent=error.sent)
-        await self._pause(min(self._plan.poll, 0.5 * 2.0 ** (attempt - 1)), desk)
-
-    async def _pause(self, seconds: float, desk: Desk) -> None:
-        clock = asyncio.get_running_loop().time
-        until = clock() + seconds
-        while (left := until - clock()) > 0 and not desk.outcome.halted:
-            await asyncio.sleep(min(left, LOOK_UP))
-
-
-class _GivenUpError(Exception):
-    """The lane cannot go on. `sent`: what was being handed in may have arrived all the same."""
-
-    def __init__(self, reason: str, *, sent: bool = False) -> None:
-        super().__init__(reason)
-        self.sent = sent

@@ -75,6 +75,11 @@ class Books:
             self._claims.release([*(entry.key for entry in records.answers), *records.failures, *records.released])
         return others
 
+    def claim(self, keys: Iterable[str]) -> None:
+        """Claim keys that an earlier process asked: their answers are on the way, whoever else wants them."""
+        if self._claims is not None:
+            self._claims.take(keys)
+
     def claim_and_reserve(self, wanted: list[tuple[Call, int]]) -> list[Reserved]:
         """Claim the key of each call, then reserve its worst case.
 
