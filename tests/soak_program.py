@@ -4,7 +4,7 @@
 
 Runs `eval` of N models, one of which has a cap below its cost, then, as a run of its own, `eval` and `judge` of a few
 concepts. Prints what the server saw, and where the ledger or the manifest says otherwise (nowhere, it is hoped), as one
-JSON object; exits with 1 where they differ. With 11 models and 3 repeats `eval` makes 50,160 calls.
+JSON object; exits with 1 where they differ. With 11 models and 3 repeats `eval` plans 50,160 calls.
 """
 
 from __future__ import annotations

@@ -211,8 +211,8 @@ class VendorLane:
         for each in asked.values():
             desk.outcome.leave(each.call)
         if not billed:
-            costs = dict.fromkeys((i.entry for i in batch.items), 0)
-            desk.books.write(Records(costs=costs, released=[i.key for i in batch.items]))
+            gone = [item.key for item in batch.items]
+            desk.books.write(Records(costs=dict.fromkeys((i.entry for i in batch.items), 0), released=gone))
             self.journal.ended(batch.number, [i.custom_id for i in batch.items])
 
     async def _collect(self, desk: Desk) -> None:

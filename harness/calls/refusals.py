@@ -73,6 +73,7 @@ FILTER_WORDS = (
     FilterWord("violating our usage policy", ("message",), "OpenAI"),
     FilterWord("rejected as a result of our safety system", ("message",), "OpenAI"),
     FilterWord("content management policy", ("message",), "Azure"),
+    FilterWord("ContentPolicyViolationError", ("message",), "LiteLLM"),
     FilterWord("requires moderation", ("message",), "OpenRouter"),
     FilterWord("metadata.reasons", ("flag",), "OpenRouter"),
     FilterWord("flagged_input", ("flag",), "OpenRouter"),
