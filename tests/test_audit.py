@@ -13,6 +13,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import astuple
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -235,6 +236,15 @@ class TestSheet:
         row = next(csv.DictReader(io.StringIO(sheet_csv(items, judged.bank))))
         assert (row["prompt"], row["response"], row["label"]) == ("'+1", "'=1+1", "")
 
+    def test_no_id_on_the_sheet_is_a_number_to_a_spreadsheet(self, run: Path) -> None:
+        judged = open_judged(run)
+        item = items_of(judged, draw_record(judged, asked=100))[0]
+        for name in ("5816270921604169", "12345678901234e5", "0000000000000001"):
+            row = next(csv.DictReader(io.StringIO(sheet_csv([type(item)(name, *astuple(item)[1:])], judged.bank))))
+            assert row["receipt_id"] == f"r{name}"
+            with pytest.raises(ValueError, match="could not convert"):
+                float(row["receipt_id"])
+
     def test_hostile_text_cannot_leave_its_data(self, tmp_path: Path) -> None:
         attack = "</script><script>alert(1)</script><!-- &amp; \u2028"
         judged = open_judged(judged_run(tmp_path / "r", hostile=attack))
@@ -275,6 +285,23 @@ class TestCheckedLabels:
     def test_a_spreadsheets_habits_are_borne(self, drawn: Any) -> None:
         lines = ["\ufeffnote;label;receipt_id", *(f"x;{label.lower()} ;{i}" for i, label in drawn[3].items())]
         assert self.read(drawn, "\r\n".join(lines)) == drawn[3]
+
+    def test_ids_come_back_as_on_the_sheet_or_bare_and_blank_rows_are_passed_over(self, drawn: Any) -> None:
+        pairs = enumerate(drawn[3].items())
+        lines = [
+            "receipt_id,label",
+            *(f"{'r' if n % 2 else ''}{i},{label}" for n, (i, label) in pairs),
+            ",",
+            " , ",
+            "",
+            ",",
+        ]
+        assert self.read(drawn, "\n".join(lines)) == drawn[3]
+
+    @pytest.mark.parametrize("row", [",OPPOSE", "r,OPPOSE"])
+    def test_a_label_without_an_id_is_no_blank_row(self, drawn: Any, row: str) -> None:
+        with pytest.raises(InputError, match="line 102: receipt id '' was not drawn"):
+            self.read(drawn, f"{labels_csv(drawn[3])}{row}\n")
 
     def test_every_fault_is_named_with_its_line(self, drawn: Any) -> None:
         record, _, path, labels = drawn

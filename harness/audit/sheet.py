@@ -34,6 +34,7 @@ from harness.masking.mask import Masker, apply_mask, bank_masker
 AUDIT, SHEET_HTML, SHEET_CSV, DRAW = "audit", "sheet.html", "sheet.csv", "draw.json"
 LABELS_CSV = "audit.csv"
 LABELS_HEADER = ("receipt_id", "label")
+_ON_SHEET = "r"  # before an id: a spreadsheet would round 5816270921604169 and read 12345678901234e5 as a number
 _STRATA = ("receipt_id", "rubric", "final_label", "status")
 _SHOWN = ("receipt_id", "rubric", "prompt", "swap_start", "swap_end", "response", "mask_spans")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
@@ -185,7 +186,9 @@ def sheet_csv(items: Iterable[Item], bank: Bank) -> str:
     for item in items:
         rubric = bank.rubric[item.rubric]
         allowed = " | ".join((["0 to 100"] if rubric.scale == "score" else []) + list(choices(rubric)))
-        writer.writerow((item.receipt_id, item.rubric, allowed, _guard(item.prompt), _guard(item.response), ""))
+        writer.writerow(
+            (_ON_SHEET + item.receipt_id, item.rubric, allowed, _guard(item.prompt), _guard(item.response), "")
+        )
     return out.getvalue()
 
 
@@ -214,7 +217,11 @@ def read_draw(folder: Path) -> DrawRecord:
 
 
 def read_labels(path: Path) -> list[tuple[int, str, str]]:
-    """Read a filled-in sheet: (line, receipt id, label) of every row; other columns are ignored."""
+    """Read a filled-in sheet: (line, receipt id, label) of every row.
+
+    An id may stand as on the sheet, after a letter, or bare. Other columns are ignored, and so are rows without an id
+    and a label, which spreadsheets leave at the end. Raises InputError when the file is no such sheet.
+    """
     try:
         text = read_text(path, REVIEW_SHEET, "utf-8-sig")
     except FileNotFoundError:
@@ -225,9 +232,12 @@ def read_labels(path: Path) -> list[tuple[int, str, str]]:
     if missing := [name for name in LABELS_HEADER if name not in names]:
         raise InputError(f"{path}: line 1: no column {missing[0]!r}; the header must name receipt_id and label")
     try:
-        return [(reader.line_num, (row["receipt_id"] or "").strip(), (row["label"] or "").strip()) for row in reader]
+        rows = [(reader.line_num, (row["receipt_id"] or "").strip(), (row["label"] or "").strip()) for row in reader]
     except csv.Error as error:
         raise InputError(f"{path}: line {reader.line_num}: not CSV: {error}") from None
+    return [
+        (line, receipt_id.removeprefix(_ON_SHEET), label) for line, receipt_id, label in rows if receipt_id or label
+    ]
 
 
 def checked_labels(path: Path, record: DrawRecord, bank: Bank) -> dict[str, str]:

@@ -49,7 +49,7 @@ function keep() {
 
 function csv() {
   const ids = items.map((item) => item.id).filter((id) => labels[id] !== undefined).sort();
-  return ["receipt_id,label", ...ids.map((id) => `${id},${labels[id]}`)].join("\n") + "\n";
+  return ["receipt_id,label", ...ids.map((id) => `r${id},${labels[id]}`)].join("\n") + "\n";
 }
 
 function choose(label) {
