@@ -331,6 +331,7 @@ def write_run(folder: Path, bank: Bank, shards: dict[str, list[dict[str, Any]]],
         "kind": "simulated",
         "imported": None,
         "planted": None if changes.get("kind", "simulated") != "simulated" else [],
+        "partial": False,
         "date": "2026-11-30",
         "bank_version": bank.version,
         "bank_sha256": bank.sha256,
@@ -366,7 +367,7 @@ def as_format_1(folder: Path) -> Path:
     """Write a run folder anew as format 1 knew it; returns the folder."""
     path = folder / "manifest.json"
     manifest = json.loads(path.read_text())
-    for key in ("format", "imported", "planted"):
+    for key in ("format", "imported", "planted", "partial"):
         del manifest[key]
     for model in manifest["models"]:
         del model["successor_of"], model["from_cache"]

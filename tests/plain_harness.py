@@ -214,6 +214,7 @@ def write_run(folder: Path, bank: Row, models: list[str], receipts_md: str, *, r
         "format": 2, "run_id": folder.name, "kind": "live", "date": "2026-12-01", "bank_version": bank["version"],
         "bank_sha256": common["bank_sha256"], "repeats": repeats, "seeds": {"run": 1, "audit": 2},
         "harness_sha": "unknown", "judges": JUDGES, "supersedes": None, "imported": None, "planted": None,
+        "partial": False,
         "models": [
             {"model": model, "api_model": model, "endpoint": "here", "params": {}, "added": "2026-12-01",
              "panel": panel_of(model), "successor_of": None, "from_cache": 0}

@@ -56,7 +56,7 @@ def write(folder: Path, plan: RunPlan = PLAN, **changes: Any) -> dict[str, Any]:
     writer = ReceiptsWriter(folder, plan, harness_sha=SHA, costs=changes.get("costs", {}), planted=planted)
     for model in sorted(plan.subject):
         writer.shard(model, cases(model, plan=plan))
-    return writer.finish(BANK.snapshot(), subjects=PICO, judges=2 * PICO)
+    return writer.finish(BANK.snapshot(), subjects=PICO, judges=2 * PICO, partial=False)
 
 
 class TestReceipt:
@@ -189,10 +189,15 @@ class TestReceiptsWriter:
         write(tmp_path, make_plan(simulated_data(BANK, SUBJECT, repeats=2)))
         assert [p.name for p in (tmp_path / "receipts").iterdir()] == ["sim-alpha__one.parquet"]
 
-    def test_a_writer_that_dies_leaves_no_manifest(self, tmp_path: Path) -> None:
+    def test_a_writer_that_dies_leaves_the_old_receipts_whole_and_the_next_one_clears_up(self, tmp_path: Path) -> None:
         write(tmp_path)
+        before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
         ReceiptsWriter(tmp_path, PLAN, harness_sha=SHA, costs={}).shard(SUBJECT, cases(text="Other."))
-        assert not (tmp_path / "manifest.json").exists()
+        half = tmp_path / "receipts" / ".sim-alpha__one.parquet.part"
+        assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file() and p != half} == before
+        assert half.is_file()
+        write(tmp_path)
+        assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
 
 
 class TestReplaceFile:

@@ -173,6 +173,25 @@ class TestMarks:
 
 
 class TestRows:
+    @pytest.mark.parametrize("say", [{"partial": True}, {"partial": None}])
+    def test_a_run_that_is_partial_says_which_rows_are_absent_and_is_no_mismatch(self, site, tmp_path, say):
+        rows = shutil.copytree(site.parent / RUN, tmp_path / RUN)
+        path = rows / "receipts" / "sim-alpha__one.parquet"
+        table = pq.read_table(path)
+        pq.write_table(table.slice(0, table.num_rows - 1), path)
+        gone = table.slice(table.num_rows - 1, 1).to_pylist()[0]
+
+        def change(manifest):
+            shard = manifest["shards"][0]
+            shard.update(rows=shard["rows"] - 1, sha256=sha256_hex(path.read_bytes()))
+            manifest["counts"][gone["status"]] -= 1
+            manifest.update(say)
+
+        edit_json(rows / "manifest.json", change)
+        found = verify_path(rows)
+        assert found.mismatches == []
+        assert f"planned rows are absent, the first: {gone['concept']}" in "".join(found.notes)
+
     def test_a_missing_receipt_of_a_run_folder_is_named_by_its_place(self, site, tmp_path):
         run = shutil.copytree(site.parent / RUN, tmp_path / RUN)
         path = run / "receipts" / "sim-alpha__one.parquet"

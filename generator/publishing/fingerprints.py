@@ -32,7 +32,7 @@ LIBRARIES = (
     "pandas", "pyarrow", "vl-convert-python",
 )  # fmt: skip
 # Files of a run folder that the harness works with and no page is made from.
-_WORKING = (".lock", ".sqlite", ".sqlite-wal", ".sqlite-shm", ".tmp")
+_WORKING = (".lock", ".sqlite", ".sqlite-wal", ".sqlite-shm", ".tmp", ".part")
 
 
 def file_hash(path: Path) -> str:

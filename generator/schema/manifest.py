@@ -109,6 +109,7 @@ class Manifest(Frozen):
     kind: Literal["live", "simulated", "imported"]
     imported: Imported | None = None
     planted: tuple[Planted, ...] | None = Field(default=None, strict=False)
+    partial: bool | None = None  # whether planned rows are absent; format 1 does not say
     date: str
     bank_version: str
     bank_sha256: str
@@ -136,7 +137,7 @@ class Manifest(Frozen):
 
 
 # What format 2 added: keys of the manifest, and of each of its models.
-_SINCE_2 = ("imported", "planted")
+_SINCE_2 = ("imported", "planted", "partial")
 _MODEL_SINCE_2 = ("successor_of", "from_cache")
 
 
@@ -149,7 +150,7 @@ def _format_faults(data: Any) -> list[str]:
         known = " and ".join(map(str, FORMATS))
         return [f"format {str(found)[:40]} is not known to this release (it knows {known})"]
     models = data.get("models")
-    places = [("", data, _SINCE_2)]
+    places: list[tuple[str, Any, tuple[str, ...]]] = [("", data, _SINCE_2)]
     places += [(f"models.{i}: ", m, _MODEL_SINCE_2) for i, m in enumerate(models if isinstance(models, list) else [])]
     listed = [(where, item, key) for where, item, keys in places if isinstance(item, dict) for key in keys]
     if found == LATEST_FORMAT:

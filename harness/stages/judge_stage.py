@@ -144,4 +144,6 @@ def write_receipts(session: Session, cases: dict[str, list[Case]]) -> dict[str, 
     for model, listed in cases.items():
         writer.shard(model, listed, from_cache=from_cache(session, listed))
     subjects, judges = (session.ledger.book(role).total for role in ("subject", "judge"))
-    return writer.finish(session.bank.snapshot(), subjects=subjects, judges=judges)
+    planned = len(bank_prompts(session.bank)) * session.plan.repeats
+    partial = any(len(cases.get(model, ())) < planned for model in session.plan.subject)
+    return writer.finish(session.bank.snapshot(), subjects=subjects, judges=judges, partial=partial)

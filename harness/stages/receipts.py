@@ -1,7 +1,8 @@
 """Writes what the harness hands over (contract: receipts, "Shards"): receipts shards, `manifest.json`, `bank.json`.
 
-The same inputs give the same bytes. Every file is replaced whole; the manifest goes last, and is taken away first, so
-that a run folder never holds a manifest that its shards do not belong to.
+The same inputs give the same bytes. Everything is written under other names first; only then do the files take their
+places, the old manifest going first and the new one coming last. So a run folder never holds a manifest that its shards
+do not belong to, and a stage that is stopped before that moment leaves the old receipts as they were.
 """
 
 from __future__ import annotations
@@ -120,21 +121,35 @@ def replace_files(files: Mapping[Path, bytes]) -> None:
 
     Raises OSError that names the file, and leaves all as they were, when the disk is full or may not be written.
     """
-    halves = {path: path.with_name(f".{path.name}.part") for path in files}
     try:
-        for path, half in halves.items():
-            with _of(path):
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with half.open("wb") as file:
-                    file.write(files[path])
-                    file.flush()
-                    os.fsync(file.fileno())
-        for path, half in halves.items():
-            with _of(path):
-                half.replace(path)
+        for path, data in files.items():
+            write_aside(path, data)
+        for path in files:
+            take_place(path)
     finally:
-        for half in halves.values():
-            half.unlink(missing_ok=True)
+        for path in files:
+            aside(path).unlink(missing_ok=True)
+
+
+def aside(path: Path) -> Path:
+    """Return the name under which a file is written before it takes its place."""
+    return path.with_name(f".{path.name}.part")
+
+
+def write_aside(path: Path, data: bytes) -> None:
+    """Put a file's bytes on the disk under its other name."""
+    with _of(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with aside(path).open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def take_place(path: Path) -> None:
+    """Let a file that was written aside take its place."""
+    with _of(path):
+        aside(path).replace(path)
 
 
 @contextmanager
@@ -147,7 +162,7 @@ def _of(path: Path) -> Iterator[None]:
 
 
 class ReceiptsWriter:
-    """Writes a run's shards one by one, then bank and manifest."""
+    """Writes a run's shards aside one by one; `finish` lets them, bank and manifest take their places together."""
 
     def __init__(
         self, folder: Path, plan: RunPlan, *, harness_sha: str, costs: Mapping[str, int],
@@ -159,7 +174,8 @@ class ReceiptsWriter:
         self._till = Till(costs)
         self._shards: list[dict[str, Any]] = []
         self.counts: Counter[str] = Counter(dict.fromkeys(STATUSES, 0))
-        (folder / MANIFEST).unlink(missing_ok=True)
+        for left in (folder / RECEIPTS).glob(".*.part"):  # of a stage that was killed
+            left.unlink()
 
     def shard(self, model: str, cases: Iterable[Case], *, from_cache: float = 0.0) -> None:
         """Write the shard of one model; `from_cache` is the share of its answers that were not asked for this run."""
@@ -171,22 +187,29 @@ class ReceiptsWriter:
         self.counts.update(row["status"] for row in rows)
         name = f"{RECEIPTS}/{shard_name(model)}.parquet"
         data = shard_bytes(rows)
-        replace_file(self._folder / name, data)
+        write_aside(self._folder / name, data)
         self._shards.append({"file": name, "model": model, "rows": len(rows), "sha256": sha256_hex(data)})
 
-    def finish(self, bank: bytes, *, subjects: int, judges: int) -> dict[str, Any]:
-        """Write `bank.json` and `manifest.json`, drop shards of models that left the plan; spend in picodollars."""
-        kept = {self._folder / shard["file"] for shard in self._shards}
-        for path in (self._folder / RECEIPTS).glob("*.parquet"):
-            if path not in kept:
-                path.unlink()
-        replace_file(self._folder / BANK, bank)
-        manifest = self._manifest(subjects, judges)
+    def finish(self, bank: bytes, *, subjects: int, judges: int, partial: bool) -> dict[str, Any]:
+        """Put everything in its place and drop shards of models that left the plan; returns the manifest.
+
+        `subjects` and `judges` are spend in picodollars; `partial` says that planned rows are absent.
+        """
+        manifest = self._manifest(subjects, judges, partial=partial)
         text = json.dumps(manifest, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False)
-        replace_file(self._folder / MANIFEST, f"{text}\n".encode())
+        shards = [self._folder / shard["file"] for shard in self._shards]
+        last = {self._folder / BANK: bank, self._folder / MANIFEST: f"{text}\n".encode()}
+        for path, data in last.items():
+            write_aside(path, data)
+        (self._folder / MANIFEST).unlink(missing_ok=True)
+        for path in (self._folder / RECEIPTS).glob("*.parquet"):
+            if path not in shards:
+                path.unlink()
+        for path in (*shards, *last):
+            take_place(path)
         return manifest
 
-    def _manifest(self, subjects: int, judges: int) -> dict[str, Any]:
+    def _manifest(self, subjects: int, judges: int, *, partial: bool) -> dict[str, Any]:
         plan = self._plan
         return {
             "format": LATEST_FORMAT,
@@ -194,6 +217,7 @@ class ReceiptsWriter:
             "kind": plan.kind,
             "imported": None,
             "planted": self._planted,
+            "partial": partial,
             "date": plan.date,
             "bank_version": plan.bank.version,
             "bank_sha256": plan.bank.sha256,
