@@ -123,6 +123,6 @@ def test_a_mean_says_on_how_many_repeats_it_rests(dist):
 
 
 def test_the_leaderboard_says_how_many_prompts_were_answered(dist):
-    assert "2 models answered between 51 and 72 of the 72 prompts, up to 2 times each." in text_of(
+    assert "2 models answered between 51 and 72 of the 72 prompts, up to 2 times each, in matched sets" in text_of(
         html_of(dist, "index.html")
     )
