@@ -64,6 +64,34 @@ class TestCommand:
         assert (again["asked"], again["from_cache"]) == (0, first["votes"])
         assert again["spent_usd"] == first["spent_usd"]
 
+    def test_a_judged_run_goes_by_its_own_bank_whatever_the_working_one_is(self, tmp_path: Path) -> None:
+        folder = evaluated(tmp_path / "r")
+        first = json.loads(invoke(folder, "--partial", "--json").stdout)
+        words = [str(folder), "--bank", str(tmp_path / "no-bank"), "--cache", str(tmp_path / "cache.sqlite"), "--json"]
+        asked = CliRunner().invoke(evaluation.command, [*words, "--concept", A_CONCEPT], standalone_mode=False)
+        again = CliRunner().invoke(judge.command, [*words, "--partial"], standalone_mode=False)
+        assert (json.loads(asked.stdout)["asked"], json.loads(asked.stdout)["from_cache"]) == (0, first["votes"] // 2)
+        assert (json.loads(again.stdout)["asked"], json.loads(again.stdout)["from_cache"]) == (0, first["votes"])
+        forecast = CliRunner().invoke(judge.command, [*words, "--dry-run"], standalone_mode=False)
+        assert json.loads(forecast.stdout)["run_id"] == "r"
+
+    @pytest.mark.parametrize("command", [evaluation.command, judge.command])
+    def test_a_run_whose_pin_is_not_that_of_its_own_bank_is_refused(self, tmp_path: Path, command: Any) -> None:
+        folder = evaluated(tmp_path / "r")
+        assert invoke(folder, "--partial").return_value == 0
+        write_run_toml(folder, {**simulated_data(BANK, MODEL), "bank": {"version": "9", "sha256": "0" * 64}})
+        result = CliRunner().invoke(command, options(folder), standalone_mode=False)
+        assert isinstance(result.exception, InputError)
+        assert result.exception.faults[0].endswith(f"bank.version is '9', the run's own bank.json is {BANK.version!r}")
+
+    def test_a_run_without_a_bank_of_its_own_needs_the_working_bank(self, tmp_path: Path) -> None:
+        folder = evaluated(tmp_path / "r")
+        result = CliRunner().invoke(
+            judge.command, [str(folder), "--bank", str(tmp_path / "none")], standalone_mode=False
+        )
+        assert isinstance(result.exception, InputError)
+        assert "bank.toml: not found" in str(result.exception)
+
     def test_an_unfinished_eval_is_refused(self, tmp_path: Path) -> None:
         result = invoke(evaluated(tmp_path / "r"))
         assert isinstance(result.exception, InputError)

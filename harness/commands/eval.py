@@ -20,7 +20,7 @@ from harness.eval.questions import Prompt, bank_prompts, chosen, response_calls
 from harness.money.budget import RUN_ACCOUNT, caps_of, dollars, picodollars
 from harness.money.fresh import FreshTokens
 from harness.plan.records import SIMULATED
-from harness.plan.run_toml import run_folder
+from harness.plan.run_toml import read_run_bank, run_folder
 from harness.stages.probe import probe
 from harness.stages.session import Session, asking_anew, open_session, unsent_lines
 from harness.terminal.endings import endings
@@ -72,7 +72,8 @@ def command(
     Answers are kept in the cache and never paid twice; the run's ledger holds every attempt. Stop it at any time, and
     run it again to go on. Exit 3 at a spend cap, 130 after Ctrl-C.
     """
-    folder, bank = run_folder(run, runs_dir), read_bank_folder(bank_path)
+    folder = run_folder(run, runs_dir)
+    bank = read_run_bank(folder, lambda: read_bank_folder(bank_path))
     answers = chosen_cache(folder, cache)
     if dry_run:
         show_forecast(folder, bank, answers, models=models, concepts=concepts, fresh=fresh, as_json=as_json)

@@ -15,7 +15,7 @@ import click
 from harness.bank.reader import read_bank_folder
 from harness.engine.cache_choice import cache_words
 from harness.money.budget import RUN_ACCOUNT, caps_of, dollars
-from harness.plan.run_toml import run_folder
+from harness.plan.run_toml import read_run_bank, run_folder
 from harness.stages.judge_stage import Judging, judge_session
 from harness.stages.session import Session, open_session, unsent_lines
 from harness.terminal.endings import endings
@@ -50,7 +50,8 @@ def command(
     Votes are kept in the cache and never paid twice. Stop it at any time, and run it again to go on; receipts are
     written when every row has its verdict. Exit 3 at a spend cap, 130 after Ctrl-C.
     """
-    folder, bank = run_folder(run, runs_dir), read_bank_folder(bank_path)
+    folder = run_folder(run, runs_dir)
+    bank = read_run_bank(folder, lambda: read_bank_folder(bank_path))
     answers = chosen_cache(folder, cache)
     if dry_run:
         show_forecast(folder, bank, answers, models=(), concepts=(), as_json=as_json)

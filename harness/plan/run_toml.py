@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import difflib
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from generator.schema.bank import Bank, validation_faults
+from generator.schema.bank import Bank, read_bank, validation_faults
 from generator.schema.bounded_files import TOML, read_text
 from generator.schema.errors import InputError, raise_faults
 from generator.schema.plain_text import control_faults
@@ -20,18 +21,36 @@ from harness.plan.checks import plan_faults
 from harness.plan.records import RunPlan
 
 RUN_TOML = "run.toml"
+BANK = "bank.json"  # the snapshot, there once the run is judged
 RUNS = Path("content/runs")
 OUTSIDE = {"run_id", "fresh"}  # fields of a plan that its run.toml does not hold
 
 
-def check_pin(plan: RunPlan, bank: Bank, where: str) -> None:
-    """Refuse a plan that was made for another bank (contract: stages, "run.toml")."""
+def read_run_bank(folder: Path, working: Callable[[], Bank]) -> Bank:
+    """Return the bank that a run goes by: its own snapshot, or the working bank while it has none.
+
+    Args:
+        folder: the run's folder.
+        working: reads the working bank; not called for a run with a snapshot, so that bank may be another or broken.
+
+    Raises:
+        InputError: the bank does not read, or is not the one that run.toml pins (contract: stages, "run.toml").
+    """
+    snapshot = folder / BANK
+    plan, own = read_plan(folder), snapshot.exists()
+    bank = read_bank(snapshot) if own else working()
+    check_pin(plan, bank, str(folder / RUN_TOML), named=f"the run's own {BANK}" if own else "the working bank")
+    return bank
+
+
+def check_pin(plan: RunPlan, bank: Bank, where: str, *, named: str = "the working bank") -> None:
+    """Refuse a plan that was made for another bank, called `named` (contract: stages, "run.toml")."""
     faults = []
     if plan.bank.version != bank.version:
-        faults.append(f"{where}: bank.version is {plan.bank.version!r}, the working bank is {bank.version!r}")
+        faults.append(f"{where}: bank.version is {plan.bank.version!r}, {named} is {bank.version!r}")
     if plan.bank.sha256 != bank.sha256:
         faults.append(
-            f"{where}: bank.sha256 is {plan.bank.sha256}, the working bank hashes to {bank.sha256}; check out the bank"
+            f"{where}: bank.sha256 is {plan.bank.sha256}, {named} hashes to {bank.sha256}; use the bank"
             " that this run was planned for, or plan a new run"
         )
     raise_faults(faults)

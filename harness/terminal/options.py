@@ -18,7 +18,7 @@ bank_option = click.option(
     "bank_path",
     type=click.Path(path_type=Path),
     default=bank_folder,
-    help=f"The working bank. [default: {BANK_DEFAULT}]",
+    help=f"The working bank; a run that holds a bank.json goes by that one. [default: {BANK_DEFAULT}]",
 )
 cache_option = click.option(
     "--cache",
