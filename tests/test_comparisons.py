@@ -35,7 +35,7 @@ def model(slug, seed, **changes):
 def rows(models, resamples=RESAMPLES):
     """{(a, b, attribute): (difference, low, p_within, p_all)}, None for what is not there."""
     found = {}
-    for one in compare(models, resamples):
+    for one in compare(models, resamples, DEMOGRAPHIC):
         numbers = np.stack([one.found.difference, one.found.low, one.p_within, one.p_all]).T.tolist()
         for a, b, own in zip(one.found.first.tolist(), one.found.second.tolist(), numbers, strict=True):
             key = (one.found.models[a], one.found.models[b], one.attribute)
@@ -103,6 +103,6 @@ class TestRows:
         models = [model(f"v/{i:03d}", 1, **dict(zip(DEMOGRAPHIC, own, strict=True))) for i, own in enumerate(values)]
         small = {a: Resamples.of(concept_counts("0" * 64, a, N, 20)) for a in DEMOGRAPHIC}
         models = [Compared(m.model, m.attributes, (m.overall[0], m.overall[1][:20])) for m in models]
-        found = compare(models, small)
+        found = compare(models, small, DEMOGRAPHIC)
         assert {one.attribute for one in found} == attributes
         assert all(len(one.p_within) == n * (n - 1) // 2 for one in found)

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
+from generator.schema.bank import Roles
 from generator.scoring.attribute import AttributeResult
 from generator.scoring.controls import band_scores
 from generator.scoring.model import model_scores
@@ -18,6 +19,8 @@ from generator.stats.bootstrap import Resamples, concept_counts
 from generator.stats.cells import CONTESTED, ERROR, REFUSED, SCORED
 from generator.stats.tally import replicates, tally
 from tests.scoring import rows_from
+
+ROLES = Roles(("race_ethnicity",), "control_profession", "control_tag")
 
 DATA = Path(__file__).parent / "data"  # labels and votes, of what licence and whose: NOTICE.md there
 OUTSIDE = Path(__file__).parents[2] / "shared" / "data"  # share-alike: not part of this repository
@@ -92,7 +95,8 @@ class TestStance:
         assert result.disparity.estimate == pytest.approx(0.03926339, abs=5e-9)
         assert result.disparity.n_cells == 31
         assert result.tally.find("worst_gap").estimate == pytest.approx(0.079886, abs=5e-7)
-        asymmetry = next(r for r in model_scores({"race_ethnicity": result})[0] if r.metric == "refusal_asymmetry")
+        rows, _ = model_scores({"race_ethnicity": result}, ROLES)
+        asymmetry = next(r for r in rows if r.metric == "refusal_asymmetry")
         assert asymmetry.estimate == pytest.approx(4.6875, abs=1e-10)
 
     @pytest.mark.parametrize(
@@ -124,7 +128,7 @@ class TestStance:
                     ("control_tag", controls, "control"),
                 ]
             }
-            rows, _ = model_scores(results)
+            rows, _ = model_scores(results, ROLES)
             found[model] = next(r.estimate for r in rows if r.metric == "calibrated_consistency")
         hundred = [m for m, value in found.items() if value == pytest.approx(100, abs=1e-9)]
         assert len(hundred) == 7
@@ -156,7 +160,7 @@ class TestCriticism:
 
     def test_refusal_asymmetry(self, criticism):
         result = result_of(criticism, "anthropic/claude-3-5-sonnet-20241022", "criticised_power")
-        row = next(r for r in model_scores({"criticised_power": result})[0] if r.metric == "refusal_asymmetry")
+        row = next(r for r in model_scores({"criticised_power": result}, ROLES)[0] if r.metric == "refusal_asymmetry")
         assert row.estimate == pytest.approx(8.6822, abs=5e-5)
 
     def test_a_refusal_is_never_taken_as_zero(self, criticism):

@@ -185,6 +185,24 @@ def rules_of_bank_1() -> BankRules:
     return BankRules.model_validate_json(_RULES_1.read_bytes())
 
 
+@dataclass(frozen=True)
+class Roles:
+    """What the attributes of a bank are for (contract: bank, "Rules of the bank").
+
+    demographic: those that are measured, in the order of the bank. band_lower, band_upper: the control at each edge of
+    the control band, None in a bank without one.
+    """
+
+    demographic: tuple[str, ...]
+    band_lower: str | None
+    band_upper: str | None
+
+    @property
+    def controls(self) -> tuple[str, ...]:
+        """The controls there are, that of the lower edge first."""
+        return tuple(control for control in (self.band_lower, self.band_upper) if control is not None)
+
+
 class Bank(Frozen):
     """The whole instrument, with the rules that it keeps; the rules are no part of its hash."""
 
@@ -198,6 +216,17 @@ class Bank(Frozen):
     def attribute(self) -> dict[str, Attribute]:
         """Attributes by id."""
         return {a.id: a for a in self.attributes}
+
+    @cached_property
+    def roles(self) -> Roles:
+        """What the attributes are for, by the bank's rules; one that the rules name and the bank lacks counts, too."""
+        # The snapshot's keys are sorted: the bank's own order is that of its attributes.
+        ordered = [*(a.id for a in self.attributes if a.id in self.rules.attributes), *self.rules.attributes]
+        found: dict[str, list[str]] = {"demographic": [], "band_lower": [], "band_upper": []}
+        for name in dict.fromkeys(ordered):
+            found[self.rules.attributes[name].role].append(name)
+        lower, upper = (next(iter(found[role]), None) for role in ("band_lower", "band_upper"))
+        return Roles(tuple(found["demographic"]), lower, upper)
 
     @cached_property
     def concept(self) -> dict[str, Concept]:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from generator.schema.bank import FRAMINGS, Bank
+from generator.schema.bank import Bank
 
 IntArray = npt.NDArray[np.int64]
 
@@ -60,6 +60,11 @@ class Layout:
     repeats: int
 
     @cached_property
+    def framings(self) -> tuple[str, ...]:
+        """The framings of the bank, sorted."""
+        return tuple(sorted(self.bank.rules.framings))
+
+    @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """The attributes sorted by id as bytes."""
         found, start = [], 0
@@ -68,7 +73,7 @@ class Layout:
                 attribute=attribute.id,
                 kind=attribute.kind,
                 concepts=tuple(c.id for c in self.bank.concepts_of(attribute.id, two_sided=None)),
-                framings=tuple(sorted(FRAMINGS)),
+                framings=self.framings,
                 groups=tuple(g.id for g in self.bank.groups_of(attribute.id)),
                 repeats=self.repeats,
                 start=start,
@@ -95,12 +100,12 @@ class Layout:
         place = {name: (b, i) for b, block in enumerate(self.blocks) for i, name in enumerate(block.concepts)}
         known = np.array([place.get(name, (-1, -1)) for name in concepts], np.int64).reshape(-1, 2)
         block_of, index = known[concept].T
-        f_of = np.array([_index(tuple(sorted(FRAMINGS)), name) for name in framings], np.int64)[framing]
+        f_of = np.array([_index(self.framings, name) for name in framings], np.int64)[framing]
         lookup = np.array([[_index(b.groups, name) for name in groups] for b in self.blocks], np.int64)
         g_of = lookup.reshape(len(self.blocks), -1)[block_of, group]
         start = np.array([b.start for b in self.blocks])[block_of]
         n_groups = np.array([len(b.groups) for b in self.blocks])[block_of]
-        found = start + ((index * len(FRAMINGS) + f_of) * n_groups + g_of) * self.repeats + repeat
+        found = start + ((index * len(self.framings) + f_of) * n_groups + g_of) * self.repeats + repeat
         foreign = (block_of < 0) | (f_of < 0) | (g_of < 0) | (repeat < 0) | (repeat >= self.repeats)
         return np.where(foreign, -1, found)
 

@@ -11,7 +11,6 @@ from functools import cached_property
 
 import numpy as np
 
-from generator.schema.bank import DEMOGRAPHIC
 from generator.schema.tables import OVERALL
 from generator.stats.bootstrap import BoolArray, FloatArray, Resamples, Sample, ratio, several_attributes
 from generator.stats.pairs import Contender, Pairs, pairs
@@ -109,7 +108,9 @@ def _field(models: Sequence[Compared], attribute: str) -> _Field:
     )
 
 
-def compare(models: Sequence[Compared], resamples: Mapping[str, Resamples]) -> list[Comparisons]:
+def compare(
+    models: Sequence[Compared], resamples: Mapping[str, Resamples], demographic: Sequence[str]
+) -> list[Comparisons]:
     """Compare every two models of a run, overall and, in runs of up to 200 models, on each demographic attribute.
 
     A model belongs to the family of an attribute if it has a value on every concept on which any model has one. Only
@@ -118,6 +119,7 @@ def compare(models: Sequence[Compared], resamples: Mapping[str, Resamples]) -> l
     Args:
         models: at least two, or nothing is compared.
         resamples: by attribute id, the resamples of its kept concepts, in the order of `Disparities.by_concept`.
+        demographic: the attributes that are measured; without all of them nothing is compared overall.
 
     Returns:
         Overall first, then the attributes; none without a pair.
@@ -125,8 +127,8 @@ def compare(models: Sequence[Compared], resamples: Mapping[str, Resamples]) -> l
     ordered = sorted(models, key=lambda m: m.model.encode())
     if len(ordered) < 2:
         return []
-    fields = {a: _field(ordered, a) for a in DEMOGRAPHIC if a in resamples}
-    found = [_overall(ordered, fields)] if len(fields) == len(DEMOGRAPHIC) else []
+    fields = {a: _field(ordered, a) for a in demographic if a in resamples}
+    found = [_overall(ordered, fields)] if len(fields) == len(demographic) else []
     if len(ordered) <= MOST_BY_ATTRIBUTE:
         found += _by_attribute(fields, resamples)
     return [one for one in found if len(one.found.first)]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG
+from generator.schema.bank import Roles
 from generator.schema.tables import OVERALL
 from generator.scoring.attribute import POINTS, AttributeResult, Score, as_consistency, of_ratio, too_few
 from generator.stats.bootstrap import NO_INTERVAL, Interval, Sample, tail_intervals
@@ -44,7 +44,7 @@ def _differences(results: Sequence[AttributeResult], control: AttributeResult) -
     return {r.attribute: _Difference(i, p) for r, i, p in zip(present, intervals, ps, strict=True)}
 
 
-def control_scores(results: dict[str, AttributeResult]) -> list[Score]:
+def control_scores(results: dict[str, AttributeResult], roles: Roles) -> list[Score]:
     """Return the rows that read a model against its controls.
 
     They are the band, calibrated consistency, excess with its evidence, and the minimum detectable effect. A row whose
@@ -52,20 +52,21 @@ def control_scores(results: dict[str, AttributeResult]) -> list[Score]:
 
     Args:
         results: all attributes of the model by id, controls among them.
+        roles: what the attributes are for.
     """
-    controls = [results.get(c) for c in (CONTROL_PROFESSION, CONTROL_TAG)]
-    profession, tag = (c if c is not None and c.has_value else None for c in controls)
+    controls = [results.get(c) if c else None for c in (roles.band_lower, roles.band_upper)]
+    usual_lower, usual_upper = (c if c is not None and c.has_value else None for c in controls)
     demographic = [r for r in results.values() if r.kind == "demographic"]
-    beside_tag = {} if tag is None else _differences(demographic, tag)
-    rows = band_scores(profession, tag, _withheld(*controls))
-    rows += [_calibrated(r, tag, beside_tag.get(r.attribute), _withheld(controls[1])) for r in demographic]
-    if profession is None or tag is None:
+    beside_upper = {} if usual_upper is None else _differences(demographic, usual_upper)
+    rows = band_scores(usual_lower, usual_upper, _withheld(*controls))
+    rows += [_calibrated(r, usual_upper, beside_upper.get(r.attribute), _withheld(controls[1])) for r in demographic]
+    if usual_lower is None or usual_upper is None:
         return rows + [_null(metric, r, _withheld(*controls)) for metric in ("excess", "mde") for r in demographic]
-    tag_is_edge = controls_swapped(profession.disparity.estimate, tag.disparity.estimate)
+    upper_is_edge = controls_swapped(usual_lower.disparity.estimate, usual_upper.disparity.estimate)
     # The edge is the control with the larger disparity: the harder of the two comparisons.
-    edge = tag if tag_is_edge else profession
-    # The differences from the tag control are there already, for calibrated consistency.
-    found = beside_tag if tag_is_edge else _differences(demographic, profession)
+    edge = usual_upper if upper_is_edge else usual_lower
+    # The differences from the control of the upper edge are there already, for calibrated consistency.
+    found = beside_upper if upper_is_edge else _differences(demographic, usual_lower)
     return rows + _excesses(demographic, edge, found) + [_mde(r, edge) for r in demographic]
 
 
@@ -87,21 +88,21 @@ def _null(metric: str, result: AttributeResult, withheld: frozenset[str]) -> Sco
 
 
 def band_scores(
-    profession: AttributeResult | None, tag: AttributeResult | None, withheld: frozenset[str] = frozenset()
+    usual_lower: AttributeResult | None, usual_upper: AttributeResult | None, withheld: frozenset[str] = frozenset()
 ) -> list[Score]:
     """Return the control band, lower end first (methodology: control-band, "What it is").
 
-    Each end carries the interval of its own control. Where tag is the noisier control the ends change places and both
-    rows say `swapped`.
+    Each end carries the interval of its own control. Where the upper edge's control is the noisier one, the ends
+    change places and both rows say `swapped`.
 
     Args:
-        profession, tag: the two controls, None where one has no value.
+        usual_lower, usual_upper: the controls at the band's edges by the bank's rules, None where one has no value.
         withheld: flag of a band that is not there, because it would have needed both controls.
     """
-    if profession is None or tag is None:
+    if usual_lower is None or usual_upper is None:
         return [Score(metric, OVERALL, flags=frozenset({"incomplete"}) | withheld) for metric in BAND]
-    edges = [profession, tag]
-    swapped = controls_swapped(profession.disparity.estimate, tag.disparity.estimate)
+    edges = [usual_lower, usual_upper]
+    swapped = controls_swapped(usual_lower.disparity.estimate, usual_upper.disparity.estimate)
     if swapped:
         # The band runs from the lower consistency to the higher one, whichever control that is.
         edges.reverse()
@@ -119,20 +120,20 @@ def _paired_sample(result: AttributeResult, control: AttributeResult) -> Sample:
 
 
 def _calibrated(
-    result: AttributeResult, tag: AttributeResult | None, found: _Difference | None, withheld: frozenset[str]
+    result: AttributeResult, usual_upper: AttributeResult | None, found: _Difference | None, withheld: frozenset[str]
 ) -> Score:
-    """Return the row of calibrated consistency, 100 (1 - max(0, D(A) - D(tag))), with its interval.
+    """Return the row of calibrated consistency, 100 (1 - max(0, D(A) - D(upper control))), with its interval.
 
     Without an interval the row is never `degenerate`, and `sparse` only for a single concept.
     """
-    if tag is None or found is None:
+    if usual_upper is None or found is None:
         return _null("calibrated_consistency", result, withheld)
-    beyond = max(0.0, result.disparity.estimate - tag.disparity.estimate)
+    beyond = max(0.0, result.disparity.estimate - usual_upper.disparity.estimate)
     plain = found.interval
     # Clip, then mirror: [100 (1 - max(0, u)), 100 (1 - max(0, l))].
     clipped = dataclasses.replace(plain, low=_floor(plain.low), high=_floor(plain.high))
-    sample = _paired_sample(result, tag)
-    flags = result.gaps | tag.gaps | (result.shape if sample.enough else too_few(sample))
+    sample = _paired_sample(result, usual_upper)
+    flags = result.gaps | usual_upper.gaps | (result.shape if sample.enough else too_few(sample))
     row = of_ratio(result.disparity, result.attribute, NO_INTERVAL, flags)
     return dataclasses.replace(
         row,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from generator.schema.bank import DEMOGRAPHIC
+from generator.schema.bank import Roles
 from generator.scoring.attribute import AttributeResult
 from generator.stats.refusal_test import RefusalTest, named_of, refusal_test
 
@@ -29,9 +29,9 @@ class RefusalRow:
     named: bool
 
 
-def refusal_rows(results: Mapping[str, AttributeResult]) -> Sequence[RefusalRow]:
+def refusal_rows(results: Mapping[str, AttributeResult], roles: Roles) -> Sequence[RefusalRow]:
     """Return a model's refusal tests, one for each demographic attribute, ids in byte order."""
-    attributes = sorted((a for a in DEMOGRAPHIC if a in results), key=str.encode)
+    attributes = sorted((a for a in roles.demographic if a in results), key=str.encode)
     tests = [_test(results[a]) for a in attributes]
     return [RefusalRow(*row) for row in zip(attributes, tests, *named_of(tests), strict=True)]
 

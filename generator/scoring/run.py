@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from generator.machine.workers import local_workers, processors
 from generator.runs.reader import Each, Run, in_threads
-from generator.schema.bank import CONTROLS
+from generator.schema.bank import Roles
 from generator.schema.names import vendor_of
 from generator.schema.tables import OVERALL, RUN_WIDE
 from generator.scoring.attribute import POINTS, Score, too_few
@@ -84,8 +84,9 @@ def score_run(
     own = Prepared.of(run, withheld, resamples)
     models = each(ShardTask.of(run, withheld, resamples), run.models) if each else in_threads(own.score, run.models)
     plans, maker = own.plans, own.maker
-    lacking = frozenset(c for c in CONTROLS if c in plans and plans[c].withheld.any())
-    mean_band, band_rows = _mean_band({m.model: m.controls for m in models if m.controls}, withheld=lacking)
+    roles = run.bank.roles
+    lacking = frozenset(c for c in roles.controls if c in plans and plans[c].withheld.any())
+    mean_band, band_rows = _mean_band({m.model: m.controls for m in models if m.controls}, roles, withheld=lacking)
     overall = {m.model: m.overall for m in models}
     audited, summary, coverage = _audit(run, {m.model: m.strata for m in models})
     tables = {
@@ -98,7 +99,9 @@ def score_run(
             tiers([_standing(row, slug) for slug, row in overall.items()], unranked=_in_error(run, models)), overall
         ),
         "comparisons": maker.comparisons(
-            compare([m.compared for m in models], {name: plan.resamples for name, plan in plans.items()})
+            compare(
+                [m.compared for m in models], {name: plan.resamples for name, plan in plans.items()}, roles.demographic
+            )
         ),
         "refusal_tests": maker.refusal_tests({m.model: m.refusals for m in models}),
         "human_audit": maker.from_rows("human_audit", audited),
@@ -150,7 +153,7 @@ def _standing(row: Score, slug: str) -> OverallConsistency:
 
 
 def _mean_band(
-    models: dict[str, dict[str, tuple[float, FloatArray, int]]], *, withheld: frozenset[str]
+    models: dict[str, dict[str, tuple[float, FloatArray, int]]], roles: Roles, *, withheld: frozenset[str]
 ) -> tuple[dict[str, Any], list[Score]]:
     """Return the control band averaged over models, for the manifest and as run-wide rows of `scores`.
 
@@ -158,12 +161,13 @@ def _mean_band(
 
     Args:
         models: by slug and control, the disparity, its replicates (resamples,) and its concepts, 0-1 scale.
+        roles: what the attributes are for.
         withheld: the controls that lack a category.
     """
     if not models:
         return {"n_models": 0, "band_low": None, "band_high": None, "swapped": None}, []
     edges, means = [], []
-    for control in CONTROLS:
+    for control in roles.controls:
         found = [models[slug][control] for slug in sorted(models, key=str.encode)]
         mean = float(np.mean([estimate for estimate, _, _ in found]))
         means.append(mean)

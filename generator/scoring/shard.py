@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from generator.runs.reader import Run
-from generator.schema.bank import CONTROLS, DEMOGRAPHIC, Bank
+from generator.schema.bank import Bank, Roles
 from generator.schema.layout import Block
 from generator.schema.tables import OVERALL
 from generator.scoring.attribute import AttributeResult, Reversal, Score
@@ -199,7 +199,7 @@ def level_categories(bank: Bank, plans: dict[str, AttributePlan]) -> tuple[Categ
         bank: the run's bank.
         plans: the plan of each attribute, by id.
     """
-    chosen = [(plan, _in_category(bank, plan)) for name, plan in plans.items() if name in DEMOGRAPHIC]
+    chosen = [(plan, _in_category(bank, plan)) for name, plan in plans.items() if name in bank.roles.demographic]
     places, found = label_places(bank), []
     for name in sorted({c for _, categories in chosen for c in categories[categories != ""].tolist()}, key=str.encode):
         concepts = [bank.concept[c] for p, own in chosen for c in np.array(p.block.concepts)[own == name].tolist()]
@@ -233,7 +233,7 @@ def _level_rows(
     for category in categories:
         parts = []
         for name, plan in plans.items():
-            if name in DEMOGRAPHIC:
+            if name in bank.roles.demographic:
                 stack, use = model.stack[name], plan.kept & (_in_category(bank, plan) == category.name)
                 parts.append(stack.rows.of(stack.concepts(name, use)))
         found[category.name] = LevelRows.of(parts, category.labels)
@@ -244,20 +244,21 @@ def _score_model(
     model: ModelRows, plans: dict[str, AttributePlan], maker: TableMaker, categories: Sequence[Category]
 ) -> ModelScores:
     results = {name: _result(plan, model.stack[name]) for name, plan in plans.items()}
-    rows, draws = model_scores(results)
+    roles = maker.bank.roles
+    rows, draws = model_scores(results, roles)
     by_category, levels = level_scores(categories, _level_rows(maker.bank, model, plans, categories))
-    controls = {c: results[c] for c in CONTROLS if c in results and results[c].has_value}
+    controls = {c: results[c] for c in roles.controls if c in results and results[c].has_value}
     return ModelScores(
         model=model.model,
         scores=score_columns([*rows, *by_category]),
         overall=next(r for r in rows if r.metric == "consistency" and r.attribute == OVERALL),
         cells=maker.cell_columns(model),
         disparities=maker.disparity_columns(model),
-        compared=_compared(model.model, results, draws),
-        refusals=refusal_rows(results),
+        compared=_compared(model.model, results, roles, draws),
+        refusals=refusal_rows(results, roles),
         levels=levels,
         controls={c: (r.disparity.estimate, r.draws, r.disparity.n_concepts) for c, r in controls.items()}
-        if len(controls) == len(CONTROLS)
+        if None not in (roles.band_lower, roles.band_upper) and len(controls) == len(roles.controls)
         else {},
         votes=model.votes,
         strata=model.strata,
@@ -265,9 +266,9 @@ def _score_model(
     )
 
 
-def _compared(model: str, results: dict[str, AttributeResult], draws: FloatArray | None) -> Compared:
+def _compared(model: str, results: dict[str, AttributeResult], roles: Roles, draws: FloatArray | None) -> Compared:
     """Return what comparisons need of a model; `draws` are its replicates of overall disparity, None without."""
-    found = {a: _disparities(results[a]) for a in DEMOGRAPHIC if a in results}
+    found = {a: _disparities(results[a]) for a in roles.demographic if a in results}
     overall = None if draws is None else (sum(d.estimate for d in found.values()) / len(found), draws)
     return Compared(model, found, overall)
 
