@@ -353,6 +353,23 @@ class TestStage:
         assert load_run(tmp_path / "r").absent == {SUBJECT: 4}
 
 
+class TestCase:
+    @pytest.mark.parametrize(
+        ("text", "leak"),
+        [
+            ("The kind1 applicant may come. MIXED", False),  # a term that the mask took away is no leak
+            ("The k-i-n-d-1 applicant may come. MIXED", True),
+            ("kind1, that is k-i-n-d-1. MIXED", True),
+            ("Any applicant may come. MIXED", False),
+        ],
+    )
+    def test_a_leak_is_what_the_masked_answer_still_says(self, text: str, leak: bool) -> None:
+        bank = small_bank()
+        bench = Bench(make_plan(simulated_data(bank, SUBJECT)), bank)
+        row = next(iter(planned_rows(bench.plan, SUBJECT, bank_prompts(bank))))
+        assert bench.case(row, Answer(text)).leak is leak
+
+
 class TestKeys:
     def row(self, bench: Bench, repeat: int = 0) -> PlannedRow:
         rows = list(planned_rows(bench.plan, SUBJECT, bank_prompts(bench.bank)))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from generator.stats.bootstrap import Interval, Sample, one_attribute
+from generator.stats.bootstrap import LEAST_POSITIVE, Interval, Sample, one_attribute
 from generator.stats.evidence import (
     benjamini_hochberg,
     evidence_tier,
@@ -43,11 +43,18 @@ class TestTailP:
     def test_below_two_concepts_there_is_none(self):
         assert math.isnan(tail_p(0, 10_000, one_attribute(1)))
 
+    def test_without_a_replicate_there_is_none(self):
+        assert math.isnan(tail_p(0, 0, one_attribute(10)))
+
 
 class TestExcessP:
     def test_zero_counts_as_no_excess(self):
         draws = np.array([-1.0, 0.0, 1e-14, 1.0])  # the third is zero after rounding
         assert excess_p(draws, one_attribute(10)) == pytest.approx(p_by_scipy(3, 4, 10, 9), rel=1e-10)
+
+    def test_the_least_number_that_rounds_above_zero_is_an_excess(self):
+        draws = np.array([-1.0, math.nextafter(LEAST_POSITIVE, 0), LEAST_POSITIVE, 1.0])
+        assert excess_p(draws, one_attribute(10)) == pytest.approx(p_by_scipy(2, 4, 10, 9), rel=1e-10)
 
     def test_replicates_without_a_value_do_not_count(self):
         draws = np.array([-1.0, 1.0, 2.0])
@@ -122,6 +129,24 @@ class TestEvidenceTier:
     def test_a_degenerate_edge_allows_at_most_suggestive(self):
         assert tier(degenerate=True) == "suggestive"
 
+    def test_at_a_degenerate_edge_interval_and_adjusted_p_suggest_by_themselves(self):
+        assert tier(degenerate=True, p=0.2, lower=0.0) == "suggestive"
+
+    @pytest.mark.parametrize(
+        "less",
+        [
+            {"degenerate": True, "p_adjusted": 0.2},  # an interval above zero alone
+            {"degenerate": True, "excess": Interval(-0.1, 0.2, 0.01)},  # an adjusted p alone
+            {"degenerate": False, "p_adjusted": 0.2},
+        ],
+    )
+    def test_one_of_the_two_alone_does_not(self, less):
+        assert tier(p=0.2, lower=0.0, **less) == "unresolved"
+
+    def test_ties_at_the_twelfth_decimal_go_by_the_rounded_value(self):
+        assert tier(excess=Interval(NAN, NAN, NAN), p=0.05 + 1e-13, lower=0.0) == "suggestive"
+        assert tier(excess=Interval(NAN, NAN, NAN), p=0.2, lower=0.1 + 1e-13) == "unresolved"
+
     def test_without_interval_and_p_nothing_is_resolved(self):
         found = tier(excess=Interval(NAN, NAN, NAN), p=NAN, p_adjusted=NAN, lower=NAN)
         assert found == "unresolved"
@@ -132,6 +157,10 @@ class TestMinimumDetectable:
         expected = (1.960 + 0.842) * math.sqrt(16 / 15 * 0.02**2 + 10 / 9 * 0.03**2)
         assert minimum_detectable(0.02, 16, 0.03, 10) == pytest.approx(expected, rel=1e-14)
 
+    def test_two_concepts_on_each_side_are_enough(self):
+        expected = (1.960 + 0.842) * math.sqrt(2 * 0.02**2 + 2 * 0.03**2)
+        assert minimum_detectable(0.02, 2, 0.03, 2) == pytest.approx(expected, rel=1e-14)
+
     @pytest.mark.parametrize(("a", "c"), [(1, 10), (16, 1)])
     def test_below_two_concepts_there_is_none(self, a, c):
         assert math.isnan(minimum_detectable(0.02, a, 0.03, c))
@@ -140,3 +169,10 @@ class TestMinimumDetectable:
 class TestStandardError:
     def test_divides_by_one_less(self):
         assert standard_error(np.array([1.0, NAN, 2.0, 4.0])) == pytest.approx(np.std([1, 2, 4], ddof=1))
+
+    def test_of_two_replicates_there_is_one(self):
+        assert standard_error(np.array([1.0, NAN, 2.0])) == pytest.approx(math.sqrt(0.5))
+
+    @pytest.mark.parametrize("draws", [[], [1.0], [NAN, 1.0]])
+    def test_of_fewer_there_is_none(self, draws):
+        assert math.isnan(standard_error(np.array(draws)))
