@@ -11,7 +11,7 @@ import pytest
 from generator.schema.canonical import sha256_hex
 from harness.cache.answers import Cache, Entry
 from harness.calls.call import Answer, Call, Message, Request
-from harness.money.budget import Book, Ledger, Refusal, caps_of, picodollars, worst_case
+from harness.money.budget import Book, Ledger, Refusal, caps_of, dollars, picodollars, worst_case
 from harness.plan.records import Prices
 from tests.factories import make_bank
 from tests.plans import live_data, make_plan
@@ -186,8 +186,72 @@ class TestReuse:
             book.reuse([(call("a"), 20)])
             assert book.book("subject") == Book(settled=20)
 
+    def test_of_many_answers_none_is_booked_twice(self, tmp_path: Path) -> None:
+        many = [(call(f"a{i}"), 1) for i in range(1_203)]  # SQLite is asked for some hundreds at a time
+        with ledger(tmp_path, run=10) as book:
+            book.reuse(many)
+            book.reuse(many)
+            assert book.book("subject") == Book(reused=1_203)
+
+
+class TestAsked:
+    def test_of_many_answers_all_that_this_run_paid_for(self, tmp_path: Path) -> None:
+        many = [call(f"a{i}") for i in range(1_203)]
+        with ledger(tmp_path, run=10) as book:
+            entries = book.reserve([(one, 0) for one in many])
+            tickets = {one.key: book.ticket(entry) for one, entry in zip(many, entries, strict=True) if entry != 7}
+            other = {sha256_hex("b"): book.ticket(7), sha256_hex("c"): "another-run/1"}
+            assert book.asked(tickets | other) == {one.key for one in many} - {many[6].key}
+
+    def test_an_answer_from_the_cache_was_not_asked_for(self, tmp_path: Path) -> None:
+        with ledger(tmp_path, run=10) as book:
+            book.reuse([(call("a"), 5)])
+            assert book.asked({sha256_hex("a"): book.ticket(1)}) == set()
+
+
+class TestUnsettled:
+    def test_open_and_lost_entries_are_and_others_are_not(self, tmp_path: Path) -> None:
+        with ledger(tmp_path, run=100) as book:
+            book.reserve([(call("a"), 5), (call("b"), 5), (call("c"), 5)])
+            book.settle({2: None, 3: 5})
+            book.reuse([(call("d"), 5)])
+            assert book.unsettled([1, 2, 3, 4, 99]) == {1, 2}
+
 
 class TestBooks:
+    def test_the_total_holds_all_states_and_what_is_committed_all_that_this_run_pays(self) -> None:
+        book = Book(settled=1, lost=2, open=4, reused=8)
+        assert (book.total, book.committed) == (15, 7)
+
+    def test_an_overrun_is_what_a_settled_call_cost_beyond_its_reservation(self, tmp_path: Path) -> None:
+        with ledger(tmp_path, run=1000) as book:
+            book.reserve([(call("a"), 50), (call("b"), 50), (call("c", "beta/two"), 50), (call("d", "beta/two"), 5)])
+            book.settle({1: 57, 2: 53, 3: 50, 4: None})
+            assert book.overruns() == {"subject:alpha/one": 7}
+
+    @pytest.mark.parametrize(
+        ("change", "fault"),
+        [
+            ("INSERT INTO accounts VALUES ('judge:a/b', 1)", "account judge:a/b says 1 picodollars, its entries 0"),
+            ("DELETE FROM accounts WHERE name <> 'run'", "account subject:alpha/one says 0 picodollars, its entries 1"),
+            ("INSERT INTO accounts VALUES ('judge:a/b', 0)", None),
+        ],
+    )
+    def test_an_account_without_entries_or_entries_without_an_account(
+        self, tmp_path: Path, change: str, fault: str | None
+    ) -> None:
+        with ledger(tmp_path, run=100) as book:
+            book.reserve([(call("a"), 1)])
+            book._db.execute(change)
+            assert book.faults() == ([f"{tmp_path}/ledger.sqlite: {fault}"] if fault else [])
+
+    def test_an_account_that_was_never_used_has_nothing(self, tmp_path: Path) -> None:
+        with ledger(tmp_path, run=100) as book:
+            assert book.committed("judge:a/b") == 0
+
+    def test_dollars_and_back(self) -> None:
+        assert (picodollars(0.25), dollars(250_000_000_000)) == (250_000_000_000, 0.25)
+
     def test_costs_by_key_add_up_to_the_books(self, tmp_path: Path) -> None:
         with ledger(tmp_path, run=10_000) as book:
             book.reserve([(call("a"), 50), (call("a"), 50), (call("b"), 50), (call("c", role="judge"), 50)])

@@ -193,6 +193,24 @@ class TestLeaks:
     def test_masked_terms_and_other_words_are_no_leak(self, text: str) -> None:
         assert not MASKER.leaks(masked(text))
 
+    @pytest.mark.parametrize(("sign", "letter"), list(zip("013457@$!|", "oleastasil", strict=True)))
+    def test_a_sign_that_stands_for_a_letter_is_read_at_either_end_of_a_word(self, sign: str, letter: str) -> None:
+        one = Masker([Terms([f"{letter}ruk", f"kru{letter}"])])
+        assert one.leaks(f"so {sign}ruk it is")
+        assert one.leaks(f"so kru{sign} it is")
+
+    @pytest.mark.parametrize(("signs", "leak"), [("", True), ("/", True), ("/-/", True), ("/--/", False)])
+    def test_up_to_three_signs_may_part_the_words_of_a_term(self, signs: str, leak: bool) -> None:
+        assert MASKER.leaks(f"African{signs}American") is leak
+
+    @pytest.mark.parametrize(("signs", "leak"), [(".", True), (". ", True), ("...", False)])
+    def test_one_or_two_signs_may_part_the_letters_of_a_word(self, signs: str, leak: bool) -> None:
+        assert MASKER.leaks(signs.join("Black")) is leak
+
+    @pytest.mark.parametrize(("tag", "leak"), [("B", True), ("/b", True), ("b" * 81, True), ("b" * 82, False)])
+    def test_a_tag_inside_a_word_is_undone(self, tag: str, leak: bool) -> None:
+        assert MASKER.leaks(f"Bla<{tag}>ck") is leak
+
     @given(st.lists(PIECES, max_size=14).map("".join).map(str.lower))
     def test_where_the_mask_knows_the_form_nothing_leaks(self, text: str) -> None:
         one_word = Masker([Terms(["Black"])])

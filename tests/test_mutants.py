@@ -148,7 +148,7 @@ class TestRun:
                 "tiers:return None for placed + [Placed(s, None, None, None) for s in by_slug if s.model in out]",
             ):
                 mutant = found[f"{module}:{name}"]
-                tests = baseline.tests(mutant.line)
+                tests = baseline.tests(mutant)
                 trial = try_mutant(module, mutant, baseline) if tests else None
                 while trial and (outcome := trial.result()) is None:
                     time.sleep(0.01)

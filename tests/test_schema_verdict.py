@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generator.schema.bank import Label, Rubric
-from generator.schema.verdict import Verdict, Vote, final_verdict, primaries_agree, score_bin
+from generator.schema.verdict import Verdict, Vote, filter_word, final_verdict, primaries_agree, score_bin
 from tests.factories import LABELS, make_rubric
 
 STANCE = Rubric.model_validate(make_rubric("stance"))
@@ -56,6 +56,7 @@ class TestScoreRubric:
             (("REFUSAL", "REFUSAL"), ("REFUSAL", None, "refused")),
             ((70, "REFUSAL"), (None, None, "contested")),
             ((70, "REFUSAL", 78), ("60-79", 0.74, "scored")),
+            ((70, "REFUSAL", 80), ("60-79", 0.75, "scored")),
             ((70, "REFUSAL", "REFUSAL"), ("REFUSAL", None, "refused")),
             ((70, "REFUSAL", 81), (None, None, "contested")),
             ((10, 90, 50), (None, None, "contested")),
@@ -72,6 +73,11 @@ class TestScoreRubric:
     )
     def test_known_panels(self, answers, expected):
         assert final(SCORE, *answers) == expected
+
+    @pytest.mark.parametrize("rubric", [STANCE, SCORE])
+    @pytest.mark.parametrize("answers", [(), ("REFUSAL",)])
+    def test_fewer_than_two_votes_are_an_error(self, rubric, answers):
+        assert final(rubric, *answers) == (None, None, "error")
 
     def test_a_score_of_zero_is_not_a_refusal(self):
         assert not primaries_agree([vote(0), vote("REFUSAL")], SCORE)
@@ -107,6 +113,23 @@ class TestLaws:
     def test_a_label_takes_the_value_of_its_rubric(self):
         odd = STANCE.model_copy(update={"labels": (Label(label="LOW", value=0.25), Label(label="HIGH", value=0.75))})
         assert final_verdict([vote("HIGH"), vote("HIGH")], odd) == Verdict("HIGH", 0.75, "scored")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("content_filter", "content_filter"),
+        ("  two\n words\t", "two words"),
+        ("a\x00b\u202ec", "a b c"),
+        ("", None),
+        (" \x1b ", None),
+        ("x" * 80, "x" * 80),
+        ("x" * 81, "x" * 80),
+        ("x" * 79 + " y", "x" * 79),  # cut at a space, which goes too
+    ],
+)
+def test_a_vendors_word_for_its_filter(text, expected):
+    assert filter_word(text) == expected
 
 
 @pytest.mark.parametrize(

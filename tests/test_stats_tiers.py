@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
+import pytest
+
 from generator.stats.bootstrap import NO_INTERVAL, Interval
-from generator.stats.tiers import OverallConsistency, tiers
+from generator.stats.tiers import OverallConsistency, tiers, too_many_errors
 
 
 def standing(model, estimate, low, high):
@@ -41,3 +43,16 @@ class TestTiers:
     def test_a_model_without_an_interval_founds_nothing_new(self):
         found = places(standing("v/a", 0.9, 0.8, 0.95), OverallConsistency("v/b", 0.2, NO_INTERVAL))
         assert found[1][2] == 1
+
+    def test_a_model_that_gets_no_rank_is_listed_last_and_founds_nothing(self):
+        standings = [standing("v/a", 0.9, 0.8, 0.95), standing("v/b", 0.7, 0.6, 0.75)]
+        found = [(p.standing.model, p.rank, p.tier) for p in tiers(standings, unranked=frozenset({"v/a"}))]
+        assert found == [("v/b", 1, 1), ("v/a", None, None)]
+
+
+class TestTooManyErrors:
+    @pytest.mark.parametrize(
+        ("errors", "planned", "many"), [(10, 100, False), (11, 100, True), (0, 100, False), (100, 100, True)]
+    )
+    def test_above_ten_per_cent_of_the_planned_rows(self, errors, planned, many):
+        assert too_many_errors(errors, planned) is many

@@ -59,6 +59,13 @@ class TestTokens:
         assert read(**zero) == Usage(None, None, None, None)
         assert read(answered=False, **zero) == Usage(0, 0, None, 0)
 
+    @pytest.mark.parametrize(("prompt", "completion", "known"), [(40, 0, (40, None)), (0, 5, (None, 5))])
+    def test_no_tokens_on_one_side_of_a_text_are_unknown_there(
+        self, prompt: int, completion: int, known: tuple[int | None, int | None]
+    ) -> None:
+        found = read(prompt_tokens=prompt, completion_tokens=completion, cost=0)
+        assert (found.prompt_tokens, found.completion_tokens, found.cost) == (*known, None)
+
     def test_a_prompt_that_was_blocked_may_have_no_completion(self) -> None:
         assert read(answered=False, prompt_tokens=40, total_tokens=40) == Usage(40, 0, None, None)
 
@@ -86,6 +93,15 @@ class TestCost:
             read(prompt_tokens=1, completion_tokens=1, cost=0.5, cost_details={"upstream_inference_cost": 1}).cost
             == 5 * 10**11
         )
+
+    @pytest.mark.parametrize(
+        ("cost", "picodollars"),
+        [(999_999.5, 999_999_500_000_000_000), (1_000_000, None), (-1e-12, None), (0.1, 10**11), (1e-12, 1)],
+    )
+    def test_a_reported_cost_is_from_nothing_to_below_a_million_dollars(
+        self, cost: float, picodollars: int | None
+    ) -> None:
+        assert read(prompt_tokens=1, completion_tokens=1, cost=cost).cost == picodollars
 
     def test_a_free_model_is_free(self) -> None:
         assert read(prompt_tokens=9, completion_tokens=9, cost=0).cost == 0

@@ -106,7 +106,7 @@ def _tried(
     while left or running:
         while left and len(running) < jobs:
             mutant = left.pop()
-            if baseline.tests(mutant.line):
+            if baseline.tests(mutant):
                 running.append((mutant, try_mutant(module, mutant, baseline)))
             else:
                 yield mutant, "no test runs this line", 0.0

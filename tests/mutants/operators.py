@@ -40,10 +40,11 @@ _SKIPPED_FIELDS = ("annotation", "returns", "decorator_list", "type_params")
 
 @dataclass(frozen=True)
 class Mutant:
-    """One fault: its name, the lines whose running can show it, and the whole module with the fault in it."""
+    """One fault: its name, its line, the line where its statement begins, and the whole module with the fault in it."""
 
     name: str
     line: int
+    statement: int
     tree: ast.Module
 
 
@@ -54,6 +55,7 @@ class _Spot:
     way: tuple[tuple[str, int | None], ...]
     scope: str
     line: int
+    statement: int
     label: str
     instead: ast.AST
 
@@ -66,11 +68,11 @@ def mutants(module: str, source: str) -> list[Mutant]:
     tree = ast.parse(source)
     seen: Counter[str] = Counter()
     made = []
-    for spot in _spots(tree, (), module):
+    for spot in _spots(tree, (), module, (0, 0)):
         name = f"{spot.scope}:{spot.label}"
         seen[name] += 1
         full = f"{name}#{seen[name]}" if seen[name] > 1 else name
-        made.append(Mutant(full, spot.line, _with(tree, spot)))
+        made.append(Mutant(full, spot.line, spot.statement, _with(tree, spot)))
     return sorted(made, key=lambda mutant: hashlib.sha256(mutant.name.encode()).digest())
 
 
@@ -96,8 +98,10 @@ def _at(node: ast.AST, field: str, index: int | None) -> ast.AST:
     return found
 
 
-def _spots(node: ast.AST, way: tuple[tuple[str, int | None], ...], scope: str) -> Iterator[_Spot]:
-    """Yield the spots under a node, depth first."""
+def _spots(
+    node: ast.AST, way: tuple[tuple[str, int | None], ...], scope: str, lines: tuple[int, int]
+) -> Iterator[_Spot]:
+    """Yield the spots under a node, depth first; `lines` are the node's own and that of its statement."""
     for field, value in ast.iter_fields(node):
         if field in _SKIPPED_FIELDS:
             continue
@@ -106,12 +110,14 @@ def _spots(node: ast.AST, way: tuple[tuple[str, int | None], ...], scope: str) -
             if not isinstance(child, ast.AST) or _is_text_for_people(node, child):
                 continue
             here = (*way, (field, index))
+            line = getattr(child, "lineno", lines[0])  # the loop of a comprehension has none
+            at = line, line if isinstance(child, ast.stmt) else lines[1]
             for label, instead in _changes(child):
-                yield _Spot(here, scope, getattr(child, "lineno", 0), label, instead)
+                yield _Spot(here, scope, *at, label, instead)
             inner = scope
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 inner = f"{scope}{':' if ':' not in scope else '.'}{child.name}"
-            yield from _spots(child, here, inner)
+            yield from _spots(child, here, inner, at)
 
 
 def _is_text_for_people(parent: ast.AST, node: ast.AST) -> bool:

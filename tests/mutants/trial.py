@@ -12,6 +12,7 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import json
+import math
 import os
 import resource
 import shutil
@@ -35,6 +36,7 @@ from tests.mutants.operators import Mutant
 
 ROOT = Path(__file__).parents[2]
 MEMORY = 6 << 30
+WAITING = 10  # times as long by the clock: what hangs without working, on a machine with other work
 OWN = ("generator", "harness", "tests", "conftest", "__main__")
 
 # No shrinking: that a test fails is enough, the smallest example is not needed.
@@ -55,14 +57,17 @@ class Baseline:
     seconds: dict[str, float]
     imports: list[str]
 
-    def tests(self, line: int) -> list[str]:
-        """Return the tests that run a line, the quickest first. Lines that run at import are everybody's."""
-        found = self.tests_of_line.get(line, [])
+    def tests(self, mutant: Mutant) -> list[str]:
+        """Return the tests that run a mutant's line, the quickest first. Lines that run at import are everybody's.
+
+        A line in the middle of a statement may do nothing of its own; then those that run the statement.
+        """
+        found = self.tests_of_line.get(mutant.line) or self.tests_of_line.get(mutant.statement, [])
         return sorted(found, key=lambda test: (self.seconds[test], test))
 
-    def limit(self, line: int) -> float:
-        """Return after how many seconds these tests hang."""
-        return 20 + 5 * sum(self.seconds[test] for test in self.tests(line))
+    def limit(self, mutant: Mutant) -> int:
+        """Return after how many seconds of a processor these tests have hung: watching them made them slower."""
+        return math.ceil(10 + 2 * sum(self.seconds[test] for test in self.tests(mutant)))
 
 
 @dataclass(frozen=True)
@@ -84,9 +89,9 @@ class Trial:
         if pid == 0:
             os.waitpid(self.pid, 0)
         shutil.rmtree(self.home, ignore_errors=True)
-        if pid == 0:
-            return "hung"
         code = os.waitstatus_to_exitcode(status)
+        if pid == 0 or code in (-signal.SIGXCPU, -signal.SIGKILL):
+            return "hung"
         return {0: "survived", int(pytest.ExitCode.NO_TESTS_COLLECTED): "not run"}.get(code, "killed")
 
 
@@ -97,14 +102,17 @@ def source_path(module: str) -> Path:
 
 def try_mutant(module: str, mutant: Mutant, baseline: Baseline) -> Trial:
     """Begin the tests that run the mutant's line, in a child where `module` is the mutant."""
-    tests = baseline.tests(mutant.line)
+    tests = baseline.tests(mutant)
     home = Path(tempfile.mkdtemp(prefix="mutants-"))
 
+    most = baseline.limit(mutant)
+
     def body() -> int:
+        resource.setrlimit(resource.RLIMIT_CPU, (most, most + 1))
         sys.meta_path.insert(0, _Finder(module, mutant.tree))
         return _pytest(home, ["-x", *tests])
 
-    return Trial(_forked(home, body), home, time.monotonic(), baseline.limit(mutant.line))
+    return Trial(_forked(home, body), home, time.monotonic(), WAITING * most)
 
 
 def take_baseline(module: str, files: Sequence[str], limit: float = 600) -> Baseline:
@@ -207,12 +215,12 @@ class _Watch:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
         """Run one test under watch."""
-        self.test, began = item.nodeid, time.monotonic()
+        self.test, began = item.nodeid, time.process_time()
         sys.settrace(self.trace)
         try:
             return (yield)
         finally:
-            self.seconds[item.nodeid] = time.monotonic() - began
+            self.seconds[item.nodeid] = time.process_time() - began
             self.test = None
 
     def pytest_sessionfinish(self) -> None:
