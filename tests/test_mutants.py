@@ -132,31 +132,31 @@ class TestReport:
 
 
 class TestRun:
-    def test_a_module_of_one_comparison_tried_for_real(self):
+    def test_a_fault_is_noticed_and_the_module_as_it_is_is_not(self):
         """A child process: mutants are forked from a parent that has not imported the project."""
         program_text = textwrap.dedent(
             """
-            from tests.mutants.operators import mutants
-            from tests.mutants.trial import source_path, take_baseline, try_mutant
+            import ast
             import time
+            from tests.mutants.operators import Mutant, mutants
+            from tests.mutants.trial import source_path, take_baseline, try_mutant
 
             module = "generator.stats.tiers"
+            source = source_path(module).read_text()
             baseline = take_baseline(module, ["test_stats_tiers"])
-            found = {m.name: m for m in mutants(module, source_path(module).read_text())}
-            for name in (
-                "too_many_errors:errors > MOST_ERRORS * planned -> errors >= MOST_ERRORS * planned",
-                "tiers:return None for placed + [Placed(s, None, None, None) for s in by_slug if s.model in out]",
-            ):
-                mutant = found[f"{module}:{name}"]
-                tests = baseline.tests(mutant)
-                trial = try_mutant(module, mutant, baseline) if tests else None
-                while trial and (outcome := trial.result()) is None:
+            boundary = "too_many_errors:errors > MOST_ERRORS * planned -> errors >= MOST_ERRORS * planned"
+            faulty = next(m for m in mutants(module, source) if m.name == f"{module}:{boundary}")
+            as_it_is = Mutant("as it is", faulty.line, faulty.statement, ast.parse(source))
+            for mutant in (faulty, as_it_is):
+                trial = try_mutant(module, mutant, baseline)
+                while (outcome := trial.result()) is None:
                     time.sleep(0.01)
-                print(len(tests) > 0, outcome if trial else "no test")
+                print(len(baseline.tests(mutant)) > 0, outcome)
+            print(baseline.tests(Mutant("on no line", 10**6, 10**6, ast.parse(source))))
             """
         )
         done = subprocess.run(
             [sys.executable, "-c", program_text], cwd=ROOT, capture_output=True, text=True, timeout=300
         )
         assert done.stderr == ""
-        assert done.stdout.splitlines() == ["False no test", "True killed"]
+        assert done.stdout.splitlines() == ["True killed", "True survived", "[]"]
