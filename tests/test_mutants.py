@@ -146,13 +146,13 @@ class TestRun:
             baseline = take_baseline(module, ["test_stats_tiers"])
             boundary = "too_many_errors:errors > MOST_ERRORS * planned -> errors >= MOST_ERRORS * planned"
             faulty = next(m for m in mutants(module, source) if m.name == f"{module}:{boundary}")
-            as_it_is = Mutant("as it is", faulty.line, faulty.statement, ast.parse(source))
+            as_it_is = Mutant("as it is", faulty.line, faulty.statement, lambda: ast.parse(source))
             for mutant in (faulty, as_it_is):
                 trial = try_mutant(module, mutant, baseline)
                 while (outcome := trial.result()) is None:
                     time.sleep(0.01)
                 print(len(baseline.tests(mutant)) > 0, outcome)
-            print(baseline.tests(Mutant("on no line", 10**6, 10**6, ast.parse(source))))
+            print(baseline.tests(Mutant("on no line", 10**6, 10**6, lambda: ast.parse(source))))
             """
         )
         done = subprocess.run(

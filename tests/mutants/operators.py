@@ -12,8 +12,9 @@ import copy
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 _COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE), ast.LtE: (ast.Lt, ast.Gt), ast.Gt: (ast.GtE, ast.LtE), ast.GtE: (ast.Gt, ast.Lt),
@@ -40,12 +41,17 @@ _SKIPPED_FIELDS = ("annotation", "returns", "decorator_list", "type_params")
 
 @dataclass(frozen=True)
 class Mutant:
-    """One fault: its name, its line, the line where its statement begins, and the whole module with the fault in it."""
+    """One fault: its name, its line, the line where its statement begins, and what makes the module that has it."""
 
     name: str
     line: int
     statement: int
-    tree: ast.Module
+    make: Callable[[], ast.Module]
+
+    @property
+    def tree(self) -> ast.Module:
+        """The whole module with the fault in it, made when it is needed: a copy for each takes long."""
+        return self.make()
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ def mutants(module: str, source: str) -> list[Mutant]:
         name = f"{spot.scope}:{spot.label}"
         seen[name] += 1
         full = f"{name}#{seen[name]}" if seen[name] > 1 else name
-        made.append(Mutant(full, spot.line, spot.statement, _with(tree, spot)))
+        made.append(Mutant(full, spot.line, spot.statement, partial(_with, tree, spot)))
     return sorted(made, key=lambda mutant: hashlib.sha256(mutant.name.encode()).digest())
 
 
