@@ -72,7 +72,7 @@ class Doorkeeper:
         if scope["type"] != "http":
             return
         path, headers = scope["path"], Headers(scope=scope)
-        open_to_all = _DATA.match(path) is not None
+        open_to_all = _of_data(path)
         app: ASGIApp = self._app
         if (name := host_name(headers.get("host", ""))) is None or name not in self._hosts:
             app = PlainTextResponse("This server answers to names of its own machine only.\n", 400)
@@ -92,6 +92,11 @@ class Doorkeeper:
             await send(message)
 
         await app(scope, receive, send_with_headers)
+
+
+def _of_data(path: str) -> bool:
+    """Tell whether a decoded path names a data file as it stands: `data/../page.html` is a page, however it is sent."""
+    return _DATA.match(path) is not None and not {"", ".", ".."} & set(path[1:].split("/")) and "\\" not in path
 
 
 def host_name(header: str) -> str | None:
