@@ -6,9 +6,11 @@ goes wrong is set on it: see the fields of `Faults`.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -43,6 +45,8 @@ class Faults:
     errors: list[str] = field(default_factory=list)
     results_url: str | None = None
     cut_results: int = 0
+    said: str = "not now"
+    drip: bool = False
 
 
 @dataclass
@@ -152,7 +156,7 @@ class BatchServer:
                 if self.path == "/v1/files":
                     self._send(200, {"id": server._keep(_uploaded(body))})
                 elif faults.refuse_submit:
-                    self._send(faults.refuse_submit.pop(0), {"error": {"message": "not now"}})
+                    self._send(faults.refuse_submit.pop(0), {"error": {"message": faults.said}})
                 else:
                     batch = server._made(self.path, json.loads(body))
                     if faults.cut_at_submit:
@@ -191,6 +195,14 @@ class BatchServer:
                 self._raw(status, json.dumps(body).encode())
 
             def _raw(self, status: int, raw: bytes) -> None:
+                if server.faults.drip:
+                    self.send_response(200)
+                    self.send_header("Content-Length", "100000")
+                    self.end_headers()
+                    with contextlib.suppress(OSError):
+                        while True:
+                            self.wfile.write(b" ")
+                            time.sleep(0.05)
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(raw)))
                 self.end_headers()

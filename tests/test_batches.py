@@ -28,6 +28,7 @@ from harness.batches.journal import Journal
 from harness.cache.answers import Cache, Entry
 from harness.cache.claims import Claims
 from harness.calls.call import Answer, Call, Message, Request
+from harness.calls.secret_text import Secrets
 from harness.engine.outcome import Outcome, StageCounts
 from harness.engine.runner import Engine
 from harness.eval.questions import blank
@@ -73,21 +74,28 @@ def request(number: int) -> Request:
     return Request("alpha/one", "one", messages, PARAMS, 0)
 
 
+def closed(outcome: Outcome) -> str:
+    """Why the endpoint's lane ended, in words."""
+    return str(outcome.stopped)
+
+
 class Run:
     """A run folder whose one endpoint takes batches; each call of it is a process of its own, as far as files go."""
 
     def __init__(self, folder: Path, bank: Bank, url: str, api: str, **changes: Any) -> None:
         data = live_data(bank, url)
+        self.key = str(changes.pop("key", "k-1"))
         batch = {"api": api, "poll": 0.01, **changes.pop("batch", {})}
         form = "none" if api == "anthropic" else "json_schema"
         endpoint = {"mode": "batch", "batch": batch, "response_format": form, "key_env": "KEY"}
         data["endpoints"]["local"] |= {**endpoint, **changes.pop("local", {})}
         data |= changes
         self.folder, self.plan, self.clock = folder, make_plan(data), CLOCK
+        folder.mkdir(exist_ok=True)
 
     def __call__(self, wanted: Sequence[Call], watch: Callable[[StageCounts], None] | None = None) -> Outcome:
         limits = self.plan.endpoints["local"]
-        lane = batch_lane("local", limits, self.plan.models, {"KEY": "k-1"}, clock=lambda: self.clock)
+        lane = batch_lane("local", limits, self.plan.models, {"KEY": self.key}, clock=lambda: self.clock)
         with (
             Cache(self.folder / "c.sqlite", now=1) as cache,
             self.ledger() as ledger,
@@ -246,7 +254,8 @@ class TestWhatEndsOtherwise:
             outcome = run(calls(6), find_them)
         assert [len(b.requests) for b in server.batches.values()] == [6, 2]
         assert len(outcome.answers) == 6
-        assert run.book() == Book(settled=6 * COST)
+        # The vendor says that all of the first batch was done: what it left out may have been billed.
+        assert run.book() == Book(settled=6 * COST, lost=2 * worst_case(request(0), Prices(**PRICES)))
 
     def test_an_unusable_answer_is_asked_again_in_the_next_batch(self, tmp_path: Path, bank: Bank, api: str) -> None:
         seen: dict[str, int] = {}
@@ -500,7 +509,9 @@ class TestPacked:
             return httpx2.Response(200, headers=headers, stream=httpx2.ByteStream(body))
 
         client = httpx2.AsyncClient(transport=httpx2.MockTransport(reply))
-        http = BatchClient("http://127.0.0.1/v1", client, largest_reply=1_000, largest_line=50_000)
+        http = BatchClient(
+            "http://127.0.0.1/v1", client, largest_reply=1_000, largest_line=50_000, patience=20, secrets=Secrets()
+        )
         try:
             return [line async for line in http.lines("/files/x/content")]
         finally:
@@ -529,11 +540,43 @@ class TestMoney:
         assert (len(outcome.left), run.book(), run.waiting()) == (3, Book(), 0)
 
     def test_passing_failures_of_submit_and_poll_are_waited_out(self, tmp_path: Path, bank: Bank, api: str) -> None:
-        with BatchServer(faults=Faults(refuse_submit=[503, 429], refuse_poll=[500, 502])) as server:
+        with BatchServer(faults=Faults(refuse_submit=[429, 408], refuse_poll=[500, 502])) as server:
             run = Run(tmp_path, bank, server.url, api)
             outcome = run(calls(3))
         assert (len(outcome.answers), len(server.batches)) == (3, 1)
         assert run.book() == Book(settled=3 * COST)
+
+    def test_a_hand_in_of_unknown_fate_is_made_once_and_its_reservations_count_until_it_is_found(
+        self, tmp_path: Path, bank: Bank, api: str
+    ) -> None:
+        with BatchServer(faults=Faults(refuse_submit=[500] * 10)) as server:
+            run = Run(tmp_path, bank, server.url, api)
+            outcome = run(calls(3))
+            assert "no answer came when a batch was handed in, and the vendor does not list it" in closed(outcome)
+            assert (len(server.faults.refuse_submit), len(outcome.left)) == (9, 3)
+            reserved = 3 * worst_case(request(0), Prices(**PRICES))
+            assert run.book() == Book(open=reserved)
+            server.faults.refuse_submit = []
+            assert len(run(calls(3)).answers) == 3
+        assert run.book() == Book(settled=3 * COST, lost=reserved)
+
+    def test_a_key_that_comes_back_is_masked_wherever_it_stands(self, tmp_path: Path, bank: Bank) -> None:
+        key = "sk-test-0123456789abcdef"
+        with BatchServer(faults=Faults(errors=[f"Incorrect API key provided: {key}"])) as server:
+            outcome = Run(tmp_path / "a", bank, server.url, "openai", key=key)(calls(1))
+        assert "Incorrect API key provided" in closed(outcome)
+        assert key not in closed(outcome)
+        with BatchServer(faults=Faults(refuse_submit=[401], said=f"no such key: {key}")) as server:
+            outcome = Run(tmp_path / "b", bank, server.url, "openai", key=key)(calls(1))
+        assert "no such key" in closed(outcome)
+        assert key not in closed(outcome)
+
+    def test_a_reply_that_drips_is_given_up(self, tmp_path: Path, bank: Bank, api: str) -> None:
+        with BatchServer(faults=Faults(drip=True)) as server:
+            local = {"connect_timeout": 0.3, "read_timeout": 0.4}
+            outcome = Run(tmp_path, bank, server.url, api, local=local)(calls(1))
+        assert "no whole reply within 1 seconds" in closed(outcome) or "does not list it" in closed(outcome)
+        assert len(outcome.left) == 1
 
     def test_results_at_another_host_never_get_the_key(self, tmp_path: Path, bank: Bank) -> None:
         with BatchServer() as other, BatchServer(faults=Faults(results_url=f"{other.url}/steal")) as server:

@@ -202,7 +202,19 @@ class TestOrigins:
         assert "Content-Range" in answer.headers["Access-Control-Expose-Headers"]
 
     @pytest.mark.parametrize(
-        "path", ["/", "/runs/a/index.html", "/module.mjs", "/data.html", "/runs/a/data", "/x/data/y"]
+        "path",
+        [
+            "/",
+            "/runs/a/index.html",
+            "/module.mjs",
+            "/data.html",
+            "/runs/a/data",
+            "/x/data/y",
+            "/data/..%2findex.html",
+            "/runs/a/data/..%2f..%2f..%2findex.html",
+            "/data/%2e%2e/index.html",
+            "/data//x",
+        ],
     )
     def test_nothing_else_may(self, dist, path):
         with served(dist) as server:

@@ -53,7 +53,9 @@ class AnthropicBatches:
         """
         content = b'{"requests":[' + b",".join(requests) + b"]}"
         headers = {"Content-Type": "application/json"}
-        reply = await self._client.json("POST", "/messages/batches", content=content, headers=headers)
+        reply = await self._client.json(
+            "POST", "/messages/batches", size=len(content), content=content, headers=headers
+        )
         return field(reply, "id")
 
     async def standing(self, vendor_id: str) -> BatchStanding:
@@ -62,7 +64,8 @@ class AnthropicBatches:
         said = str(batch.get("processing_status"))[:40]
         if said == "ended":
             url = batch.get("results_url")
-            return BatchStanding("over", said, (url,) if isinstance(url, str) and url else ())
+            files = (url,) if isinstance(url, str) and url else ()
+            return BatchStanding("over", said, files, whole=True)
         return BatchStanding("running" if said in ("in_progress", "canceling") else "unknown", said)
 
     async def results(self, standing: BatchStanding) -> AsyncIterator[BatchResult]:

@@ -47,7 +47,10 @@ def batch_lane(
     check_connection(name, limits)
     client = open_client(limits, _headers(name, limits, environment))
     # A line holds a reply as a single call would bring it, and its envelope.
-    http = BatchClient(limits.base_url, client, largest_reply=_LARGEST_REPLY, largest_line=limits.max_bytes + 10_000)
+    http = BatchClient(
+        limits.base_url, client, largest_reply=_LARGEST_REPLY, largest_line=limits.max_bytes + 10_000,
+        patience=limits.connect_timeout + limits.read_timeout, secrets=secrets,
+    )  # fmt: skip
 
     def body(request: Request) -> dict[str, Any]:
         return wire(request, known[request.model], limits)

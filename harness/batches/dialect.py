@@ -19,24 +19,27 @@ class BatchStanding:
             canceled; `failed`, the vendor took nothing of it; `unknown`, a word that no documentation names.
         said: the vendor's word, with its reasons where it gives any.
         files: what `results` reads.
+        whole: the vendor says that every request was tried, so a request without a result may have been billed.
     """
 
     state: Literal["running", "over", "failed", "unknown"]
     said: str
     files: tuple[str, ...] = ()
+    whole: bool = False
 
 
 @dataclass(frozen=True)
 class BatchResult:
     """What became of one request: the HTTP status and body that a single call would have had.
 
-    `status` is None where the vendor did not try the request (expired, canceled). Nothing is billed then, and it may be
-    asked again.
+    `status` is None where there is no reply; the request may be asked again. Nothing is billed where the vendor did not
+    try it (expired, canceled); `lost` says that it may have, and its reservation counts as spent.
     """
 
     custom_id: str
     status: int | None
     body: bytes = b""
+    lost: bool = False
 
 
 class BatchError(Exception):

@@ -9,6 +9,7 @@ See contract: stages, "Batch endpoints".
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import secrets
 from collections import deque
@@ -31,6 +32,7 @@ from harness.engine.writer import HeldElsewhere, Records
 from harness.money.budget import Refusal, account_of, worst_case
 from harness.plan.records import BatchPlan
 
+LOOKS = 3  # for a batch that may have been handed in, before the lane is closed
 _COMMIT = 500  # results booked at once
 
 # Reads one result as a single call's reply would be read; raises CallError or EndpointError.
@@ -71,9 +73,11 @@ class VendorLane:
         calls = {call.key: call for call in queue}
         queue.clear()
         try:
-            resumption = Resumption(self.name, self.journal, self._dialect, self._vendor, desk)
-            await resumption.take_up(calls, self._flying.append)
-            self._waiting.extend(PendingCall(call) for call in calls.values())
+            try:
+                resumption = Resumption(self.name, self.journal, self._dialect, self._vendor, desk)
+                await resumption.take_up(calls, self._flying.append)
+            finally:
+                self._waiting.extend(PendingCall(call) for call in calls.values())
             while not desk.outcome.halted and (self._waiting or self._flying):
                 await self._hand_in(desk)
                 if self._flying:
@@ -83,7 +87,8 @@ class VendorLane:
         except GivenUpError as error:
             words = "run the same command again when that is mended"
             desk.outcome.close_endpoint(self.name, Closure(f"endpoint {self.name}: {error}", words))
-        self._part(desk)
+        finally:  # after Ctrl-C, too: every call has an end or is left
+            self._part(desk)
 
     async def close(self) -> None:
         """Close the connections. Whoever opened the journal closes it."""
@@ -178,19 +183,26 @@ class VendorLane:
         except GivenUpError as error:
             self._withdraw(batch, asked, desk, billed=error.sent)
             raise
+        except asyncio.CancelledError:
+            self._withdraw(batch, asked, desk, billed=True)
+            raise
         self.journal.submitted(number, vendor_id)
         desk.outcome.tally.attempts += len(items)
         self._flying.append(InFlight(batch, vendor_id, asked))
         desk.tell()
 
     async def _handed_in(self, nonce: str, requests: Sequence[bytes], desk: Desk) -> str:
-        """Hand a batch in. Where no answer came, look for the batch before handing it in again."""
+        """Hand a batch in. Where no answer came, look for it; it is never handed in twice under one reservation."""
 
         async def attempt() -> str:
-            # No answer came to the first try, but the vendor may have taken the batch. Handing it in blindly again
-            # would pay twice.
-            if sent and (found := await self._dialect.find(nonce)):
-                return found
+            # No answer came, but the vendor may have taken the batch: handing it in again could pay for it twice. It
+            # stays in the journal, and the next process looks once more before its calls are asked anew.
+            if sent:
+                if found := await self._dialect.find(nonce):
+                    return found
+                looks.append(True)
+                unsure = "no answer came when a batch was handed in, and the vendor does not list it"
+                raise BatchError(unsure, final=len(looks) >= LOOKS, sent=True)
             try:
                 return await self._dialect.submit(nonce, requests)
             except BatchError as error:
@@ -198,6 +210,7 @@ class VendorLane:
                 raise
 
         sent: list[bool] = []
+        looks: list[bool] = []
         try:
             return await self._vendor.ask(attempt, desk)
         except GivenUpError as error:
@@ -248,8 +261,8 @@ class VendorLane:
             if len(chunk) >= _COMMIT:
                 self._commit(flight, chunk, desk)
                 chunk = []
-        # What no file mentions was not tried.
-        absent = [(item, BatchResult(i, None)) for i, item in items.items() if i not in seen]
+        # What no file mentions was not tried, unless the vendor says that all of it was: then it may have been billed.
+        absent = [(item, BatchResult(i, None, lost=standing.whole)) for i, item in items.items() if i not in seen]
         failed = standing.state == "failed"
         self._commit(flight, [*chunk, *absent], desk, keep=failed)
         self._flying.remove(flight)
@@ -310,7 +323,8 @@ class VendorLane:
     ) -> tuple[Answer | None, int | None, CallError | None]:
         """Return the answer, its cost in picodollars (None: unknown, so the worst case), and the error without one."""
         if result.status is None:
-            return None, 0, CallError("provider_error", "its batch ended before it was tried", retryable=True)
+            reason = "its batch came back without it" if result.lost else "its batch ended before it was tried"
+            return None, None if result.lost else 0, CallError("provider_error", reason, retryable=True)
         if asked is None:
             return None, None, None  # answered meanwhile by another run; what this one cost is not known
         try:

@@ -16,6 +16,7 @@ _PATH = "/v1/chat/completions"
 # Upper case is Together's, the longer word Mistral's.
 _RUNNING = {"validating", "in_progress", "finalizing", "cancelling", "queued", "running"}
 _OVER = {"completed", "expired", "cancelled", "canceled", "success"}
+_WHOLE = {"completed", "success"}
 _FAILED = {"failed"}
 _NONCE = "aibiasbench_batch"
 
@@ -45,7 +46,9 @@ class OpenAIBatches:
         """
         file = (f"{nonce}.jsonl", b"\n".join(requests) + b"\n", "application/jsonl")
         try:
-            uploaded = await self._client.json("POST", "/files", data={"purpose": "batch"}, files={"file": file})
+            uploaded = await self._client.json(
+                "POST", "/files", size=len(file[1]), data={"purpose": "batch"}, files={"file": file}
+            )
         except BatchError as error:
             raise BatchError(error.reason, final=error.final) from None  # a file alone costs nothing
         order = {
@@ -64,7 +67,7 @@ class OpenAIBatches:
         files = [batch.get("output_file_id"), batch.get("error_file_id")]
         found = tuple(f"/files/{segment(f)}/content" for f in files if isinstance(f, str) and f)
         if word in _OVER:
-            return BatchStanding("over", said, found)
+            return BatchStanding("over", said, found, whole=word in _WHOLE)
         if word in _FAILED:
             return BatchStanding("failed", f"{said}{_reasons(batch.get('errors'))}", found)
         return BatchStanding("running" if word in _RUNNING else "unknown", said)
