@@ -110,6 +110,10 @@ class TestCommand:
     def planned(self, bank: Bank) -> int:
         return sum(2 * len(bank.attribute[c.attribute].groups) for c in bank.concepts[:CONCEPTS])
 
+    def left(self, folder: Path, bank: Bank) -> str:
+        rest = sum(2 * len(bank.attribute[c.attribute].groups) for c in bank.concepts[CONCEPTS:])
+        return f"({rest:,} planned rows have no answer yet; aibiasbench eval {folder} asks them)"
+
     def test_a_run_twice(self, tmp_path: Path, working: Bank) -> None:
         with ScriptedServer() as server:
             folder = self.folder(tmp_path, live_data(working, server.url))
@@ -124,7 +128,9 @@ class TestCommand:
         with ScriptedServer() as server:
             done = invoke(*self.args(self.folder(tmp_path, live_data(working, server.url)), working))
         assert done.stdout.startswith(f"eval of my-run: {self.planned(working)} answers planned, 0 from the cache")
-        assert done.stdout.endswith(f"next: aibiasbench judge {tmp_path}/my-run\n")
+        assert done.stdout.endswith(
+            f"next: aibiasbench judge {tmp_path}/my-run --partial {self.left(tmp_path / 'my-run', working)}\n"
+        )
 
     def test_a_changed_parameter_asks_only_that_model_again(self, tmp_path: Path, working: Bank) -> None:
         models = [callee("alpha/one"), callee("beta/two")]
@@ -288,8 +294,11 @@ class TestCommand:
         assert done.returncode == 0
         words = "HTTP status 422: moderated"
         assert f"failed for good: 4 http_status (the last: {words})\n" in done.stdout
-        again = f"aibiasbench eval {folder} asks what failed again; aibiasbench judge {folder} takes it as errors"
-        assert done.stdout.endswith(f"next: {again}\n")
+        again = (
+            f"aibiasbench eval {folder} asks what failed again; aibiasbench judge {folder} --partial takes it as errors"
+        )
+        # The four that failed have come to an end, and are not among the rows that are left.
+        assert done.stdout.endswith(f"next: {again} {self.left(folder, working)}\n")
 
     def test_a_run_of_which_nothing_is_answered_is_no_success(self, tmp_path: Path, working: Bank) -> None:
         with ScriptedServer([Reply(400, b"no such model")]) as server:

@@ -97,7 +97,7 @@ class TestCommand:
             again = ask(folder, "--fresh")
             asked, cached = numbers(again)
             assert (cached, asked > 0) == (first, True)
-            assert "note: alpha/one goes on with the fresh answers that were begun before" in again.stderr
+            assert "note: alpha/one goes on with the fresh answers that were begun before; only a whole" in again.stderr
             assert numbers(ask(folder)) == (0, asked + cached)
             assert len(server.requests) == asked + cached
 

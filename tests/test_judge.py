@@ -345,7 +345,7 @@ class TestStage:
             prompts = bank_prompts(session.bank, ["age_stance_0"])
             session.engine.run(response_calls(session.plan, SUBJECT, prompts))
             with pytest.raises(
-                InputError, match="4 planned rows have no answer yet; let `aibiasbench eval r` end first"
+                InputError, match="4 planned rows have no answer yet; finish `aibiasbench eval r` first"
             ):
                 judge_session(session)
             assert judge_session(session, partial=True).absent == 4

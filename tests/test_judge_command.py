@@ -95,7 +95,7 @@ class TestCommand:
     def test_an_unfinished_eval_is_refused(self, tmp_path: Path) -> None:
         result = invoke(evaluated(tmp_path / "r"))
         assert isinstance(result.exception, InputError)
-        assert "planned rows have no answer yet; let `aibiasbench eval r` end first" in str(result.exception)
+        assert "planned rows have no answer yet; finish `aibiasbench eval r` first" in str(result.exception)
         assert not (tmp_path / "r" / "manifest.json").exists()
 
     def test_a_cap_is_exit_3_and_says_what_is_left(self, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,7 @@ class TestProbe:
             write_run_toml(tmp_path / "r", data)
             again = invoke("eval", *words)
         assert again.returncode == 0, again.stdout + again.stderr
-        assert "works if mended" not in again.stdout
+        assert "works after changes below" not in again.stdout
 
     def test_one_call_a_model_and_one_a_judge_and_rubric(self, tmp_path: Path, words: tuple[Any, ...]) -> None:
         with ScriptedServer(lambda r, n: vendor({**r, "model": "fine"}, n)) as server:
@@ -135,7 +136,37 @@ class TestProbe:
             write_run_toml(tmp_path / "r", plan(server.url, caps={"run": 0.0}))
             done = invoke("eval", *words)
         assert server.requests == []
-        assert "not asked: the call could pass the cap of run" in done.stdout
+        assert done.returncode == 3
+        assert "failed" not in done.stdout
+        assert done.stdout.count("not asked") == 2 + 3 * RUBRICS
+        assert done.stderr.count("the run's cap") == 1
+
+    def test_the_cap_that_it_names_is_enough_and_a_smaller_one_is_not(
+        self, tmp_path: Path, words: tuple[Any, ...]
+    ) -> None:
+        with ScriptedServer(lambda r, n: vendor({**r, "model": "fine"}, n)) as server:
+            write_run_toml(tmp_path / "r", plan(server.url, caps={"run": 0.0}))
+            least = float(re.search(r"at least ([0-9.]+) dollars", invoke("eval", *words).stderr)[1])  # type: ignore[index]
+            write_run_toml(tmp_path / "r", plan(server.url, caps={"run": least}))
+            enough = invoke("eval", *words)
+        assert least > 0
+        assert enough.returncode == 0, enough.stdout + enough.stderr
+        assert len(server.requests) == 2 + 3 * RUBRICS
+
+    def test_a_verdict_of_no_use_is_quoted_safely_with_the_forms_that_are_accepted(
+        self, tmp_path: Path, words: tuple[Any, ...]
+    ) -> None:
+        prose = "\x1b[31mI would say " + "x" * 200
+        with ScriptedServer(lambda _r, _n: Reply(body=chat(prose))) as server:
+            write_run_toml(tmp_path / "r", plan(server.url))
+            done = invoke("eval", *words)
+        failed = [line for line in done.stdout.splitlines() if line.startswith("failed: judge-c/fine")]
+        assert len(failed) == RUBRICS
+        for line in failed:
+            assert "one JSON object, alone, in one fence, or after one leading thought" in line
+            assert line.endswith("what came: \\u001b[31mI would say " + "x" * (100 - 17) + "...")
+        rows = [line.split() for line in done.stdout.splitlines() if line.split()[:2] == ["judge", "judge-c/fine"]]
+        assert [(row[3], row[4]) for row in rows] == [("failed", "-")] * RUBRICS
 
     def test_a_simulated_run_has_nothing_to_probe(self, tmp_path: Path, words: tuple[Any, ...]) -> None:
         from tests.plans import simulated_data

@@ -169,4 +169,4 @@ def _print(summary: Mapping[str, Any], out: Path) -> None:
         console.print(f"gate {rubric}: {gate['gate']} (kappa {kappa})", markup=False)
     for reason in summary["against_publication"]:
         console.print(f"against publication: {shown(reason)}", markup=False)
-    console.print(f"Models of one tier are not told apart. Tables written to {shown(str(out))}", markup=False)
+    console.print(f"Models in a tier cannot be distinguished. Tables written to {shown(str(out))}", markup=False)

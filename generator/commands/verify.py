@@ -41,9 +41,10 @@ def command(
     """Recompute a publication from its receipts and report each mismatch.
 
     PATH is a run folder, a downloaded data folder, or a whole site. Every hash, every table and the bootstrap counts
-    are held against what the receipts come to. Whatever this very release made of a site is made anew and compared
-    byte for byte; what another made is named as not compared, and its numbers and answers are read. Whoever forges the
-    receipts, too, and publishes them anew passes: only a pin that was kept from before can tell, so each is printed.
+    are held against what the receipts come to. Files of a site that were built by the installed release are
+    rebuilt and compared byte for byte; files built by any other release are listed as not compared, and their numbers
+    and answers are read. Whoever forges the receipts, too, and publishes them again passes: only a pin that was kept
+    from before can tell, so each is printed.
     """
     from generator.verify.publication import check_pins, verify_path, verify_url
 

@@ -344,7 +344,7 @@ def _audit_faults(audit: AuditLabels | None, rows: dict[str, tuple[str, str]], b
     faults = []
     for receipt, n in Counter(r for r, _ in audit or ()).items():
         if n > 1:
-            faults.append(f"{path}: receipt {receipt} stands {n:,} times")
+            faults.append(f"{path}: duplicate receipt {receipt} ({n:,} rows)")
     for line, (receipt, label) in enumerate(audit or (), 2):
         if receipt not in rows:
             faults.append(f"{path}: line {line}: the run has no receipt {receipt!r}")

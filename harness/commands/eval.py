@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from generator.schema.errors import InputError
+from generator.schema.errors import CapError, InputError
 from harness.bank.reader import read_bank_folder
 from harness.engine.cache_choice import cache_words
 from harness.engine.outcome import Outcome
@@ -21,11 +21,12 @@ from harness.money.budget import RUN_ACCOUNT, caps_of, dollars, picodollars
 from harness.money.fresh import FreshTokens
 from harness.plan.records import SIMULATED
 from harness.plan.run_toml import read_run_bank, run_folder
-from harness.stages.probe import probe
+from harness.stages.judge_stage import unanswered
+from harness.stages.probe import caps_needed, probe
 from harness.stages.session import Session, asking_anew, open_session, unsent_lines
 from harness.terminal.endings import endings
 from harness.terminal.options import bank_option, cache_option, forecast_option, runs_option, summary_option
-from harness.terminal.probe_table import probe_json, probe_lines
+from harness.terminal.probe_table import cap_faults, probe_json, probe_lines
 from harness.terminal.progress import stage_progress
 from harness.terminal.report import (
     INTERRUPTED,
@@ -49,12 +50,16 @@ from harness.terminal.report import (
 @click.option("--model", "models", multiple=True, help="Only this model; may be given several times.")
 @click.option("--concept", "concepts", multiple=True, help="Only this concept; may be given several times.")
 @forecast_option
-@click.option("--fresh", is_flag=True, help="Ask anew what the cache holds; a stopped one goes on where it was.")
+@click.option(
+    "--fresh",
+    is_flag=True,
+    help="Ask again what the cache holds; continues until an `eval RUN --fresh` without --concept has finished.",
+)
 @click.option(
     "--probe",
     "probing",
     is_flag=True,
-    help="Only try: one real call a model, one a judge and rubric; says what works and what run.toml needs.",
+    help="Only try: one real call per model and one per judge and rubric; says what works and what run.toml needs.",
 )
 @click.option(
     "--settle-lost",
@@ -69,8 +74,8 @@ def command(
 ) -> int:  # fmt: skip
     """Ask every model of RUN (an id in --runs-dir, or a folder) every prompt of the bank, each repeat.
 
-    Answers are kept in the cache and never paid twice; the run's ledger holds every attempt. Stop it at any time, and
-    run it again to go on. Exit 3 at a spend cap, 130 after Ctrl-C.
+    Answers are kept in the cache and never paid for twice; the run's ledger holds every attempt. Stop it at any
+    time, and run it again to go on. Exit 3 at a spend cap, 130 after Ctrl-C.
     """
     folder = run_folder(run, runs_dir)
     bank = read_run_bank(folder, lambda: read_bank_folder(bank_path))
@@ -90,12 +95,13 @@ def command(
                 click.echo(settled_line(session, settle_lost), err=True)
             outcome = ask(session, names, prompts, fresh=fresh, whole=not concepts, now=now)
             summary = summary_of(session, outcome)
+            rest = unanswered(session) if models or concepts else 0
     except KeyboardInterrupt:  # while rows are planned or looked up; during the calls the engine stops itself
         click.echo(f"interrupted: no answer is lost; `aibiasbench eval {run}` goes on from here", err=True)
         return INTERRUPTED
     again = f"aibiasbench eval {run}"
     ends = [ending.line(again, "answers") for ending in endings([outcome])]
-    click.echo(json.dumps(summary, indent=2) if as_json else "\n".join(summary_lines(summary, run, ends)))
+    click.echo(json.dumps(summary, indent=2) if as_json else "\n".join(summary_lines(summary, run, ends, rest)))
     return exit_code(outcome, again)
 
 
@@ -106,7 +112,11 @@ def ask(
     begun: list[str] = []
     if fresh:
         session, begun = asking_anew(session, models, f"{session.plan.run_id}/{now}")
-    notes = [f"note: {model} goes on with the fresh answers that were begun before" for model in begun]
+    notes = [
+        f"note: {model} goes on with the fresh answers that were begun before;"
+        " only a whole `eval RUN --fresh` (without --concept) ends the fresh pass"
+        for model in begun
+    ]
     for line in (*notes, *unsent_lines(session.plan)):
         click.echo(line, err=True)
     outcome = evaluate(session, models, prompts)
@@ -117,11 +127,16 @@ def ask(
 
 
 def probed(session: Session, models: Sequence[str], *, as_json: bool) -> int:
-    """Try models and judges and print what was found; returns 0 when run.toml works as it stands, else 2."""
+    """Try models and judges and print what was found; returns 0 when run.toml works as it stands, else 2.
+
+    Raises CapError where a cap left something untried.
+    """
     if session.plan.kind == SIMULATED:
         raise InputError("the models of a simulated run answer inside this program: there is nothing to probe")
     found = probe(session, models, os.environ)
     click.echo(json.dumps(probe_json(found), indent=2) if as_json else "\n".join(probe_lines(found)))
+    if faults := cap_faults(found, caps_needed(found, session.ledger.committed)):
+        raise CapError(*faults)
     return 0 if all(each.works and not each.mends for each in found) else InputError.exit_code
 
 
@@ -171,8 +186,11 @@ def summary_of(session: Session, outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def summary_lines(summary: dict[str, Any], run: str, ends: Sequence[str]) -> list[str]:
-    """Return the summary in words, with how each model ended and the commands to look further."""
+def summary_lines(summary: dict[str, Any], run: str, ends: Sequence[str], rest: int = 0) -> list[str]:
+    """Return the summary in words, with how each model ended and the commands to look further.
+
+    `rest`: planned rows of the whole run that have no answer yet.
+    """
     where = cache_words(summary["cache"])
     planned, cached, asked = (summary[key] for key in ("planned", "from_cache", "asked"))
     lines = [
@@ -201,8 +219,11 @@ def summary_lines(summary: dict[str, Any], run: str, ends: Sequence[str]) -> lis
     lines += [*ends, f"look further: aibiasbench cache list{where}"]
     if summary["stopped"] or summary["left"]:
         return lines
+    judge = f"aibiasbench judge {run}" + (" --partial" if rest else "")
     if summary["failed"]:
-        lines.append(f"next: aibiasbench eval {run} asks what failed again; aibiasbench judge {run} takes it as errors")
+        lines.append(f"next: aibiasbench eval {run} asks what failed again; {judge} takes it as errors")
     else:
-        lines.append(f"next: aibiasbench judge {run}")
+        lines.append(f"next: {judge}")
+    if rest:
+        lines[-1] += f" ({rest:,} planned rows have no answer yet; aibiasbench eval {run} asks them)"
     return lines

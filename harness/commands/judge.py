@@ -47,7 +47,7 @@ def command(
 ) -> int:
     """Have the panel label every answer of RUN (an id in --runs-dir, or a folder), masked, and write its receipts.
 
-    Votes are kept in the cache and never paid twice. Stop it at any time, and run it again to go on; receipts are
+    Votes are kept in the cache and never paid for twice. Stop it at any time, and run it again to go on; receipts are
     written when every row has its verdict. Exit 3 at a spend cap, 130 after Ctrl-C.
     """
     folder = run_folder(run, runs_dir)

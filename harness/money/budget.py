@@ -108,6 +108,14 @@ def account_of(call: Call) -> str:
     return f"{call.role}:{call.request.model}"
 
 
+def cap_name(account: str) -> str:
+    """Return the cap of an account in words: `the run's cap`, or that of a model or judge."""
+    if account == RUN_ACCOUNT:
+        return "the run's cap"
+    role, _, slug = account.partition(":")
+    return f"the cap of {'model' if role == 'subject' else role} {slug}"
+
+
 def caps_of(plan: RunPlan) -> dict[str, int]:
     """Return the caps of a plan by account, in picodollars. An account without a cap is bounded by that of the run."""
     caps = {RUN_ACCOUNT: picodollars(plan.caps.run)}

@@ -80,9 +80,9 @@ class BatchPlan(PlanRecord):
     api: Literal["openai", "anthropic"] = "openai"
     """Whose form of batches the endpoint speaks."""
     requests: int = Field(default=10_000, ge=1)
-    """At most so many requests in a batch."""
+    """Maximum requests per batch."""
     at_once: int = Field(default=2, ge=1, le=100)
-    """At most so many batches open together."""
+    """Maximum batches open together."""
     poll: Seconds = 60.0
     """Seconds between looks at a batch."""
     wait: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] = 93_600.0

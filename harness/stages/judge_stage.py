@@ -17,6 +17,7 @@ from harness.calls.call import Call
 from harness.engine.outcome import Outcome, Watch
 from harness.eval.questions import Prompt, bank_prompts, planned_rows
 from harness.judging.voting import Bench, Case, Seat, found_answers
+from harness.money.fresh import FreshTokens
 from harness.plan.records import SIMULATED
 from harness.stages.receipts import ReceiptsWriter, harness_commit
 from harness.stages.session import Session
@@ -60,11 +61,23 @@ def collect(
         absent += len(rows) - len(cases[model])
     if absent and not partial:
         raise InputError(
-            f"{session.folder}: {absent:,} planned rows have no answer yet; let `aibiasbench eval"
-            f" {session.plan.run_id}` end first, or judge what is there with --partial (with absent rows a run can be"
+            f"{session.folder}: {absent:,} planned rows have no answer yet; finish `aibiasbench eval"
+            f" {session.plan.run_id}` first, or judge what is there with --partial (with absent rows a run can be"
             " published as a preview only)"
         )
     return cases, absent
+
+
+def unanswered(session: Session) -> int:
+    """Return how many planned rows of a run have neither an answer nor a call that failed for good."""
+    plan = session.plan.model_copy(update={"fresh": FreshTokens(session.ledger).by_model()})  # as stage judge reads it
+    failures, prompts = session.ledger.failures(), bank_prompts(session.bank)
+    absent = 0
+    for model in plan.subject:
+        rows = list(planned_rows(plan, model, prompts))
+        answers = session.cache.lookup([row.key for row in rows])
+        absent += len(rows) - sum(1 for _ in found_answers(rows, answers, failures))
+    return absent
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""`eval --probe`: one real call a model, one a judge and rubric, and the lines of run.toml that mend what fails.
+"""`eval --probe`: one real call per model, one per judge and rubric, and the lines of run.toml that mend what fails.
 
 See contract: stages, "Probe". A call that an endpoint refuses for a reason that run.toml can mend is made again with
 the mend, so that what is proposed has been tried. Every attempt is reserved and booked as in a stage.
@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from generator.schema.bank import Bank, Rubric
 from generator.schema.canonical import sha256_hex
+from generator.schema.shown import shown
 from harness.cache.answers import Entry
 from harness.calls.call import Answer, Call, CallError, EndpointError, Request
 from harness.calls.client import HttpEndpoint, keys_of
@@ -22,13 +23,15 @@ from harness.engine.network import cost_of
 from harness.eval.questions import bank_prompts, response_calls
 from harness.judging.ballot import Ballot
 from harness.masking.mask import mask_prompt
-from harness.money.budget import Refusal, worst_case
+from harness.money.budget import RUN_ACCOUNT, Refusal, account_of, cap_name, worst_case
 from harness.plan.records import Callee, RunPlan
 from harness.stages.mends import Mend, Setting, longer, mend_of
 from harness.stages.session import Session
 
 MOST_CALLS = 6  # attempts with one model, each with another mend
 AT_ONCE = 8
+QUOTED = 100  # characters of a verdict that cannot be used
+ACCEPTED = "one JSON object, alone, in one fence, or after one leading thought"
 _WAITS = (1.0, 4.0)  # seconds before a passing failure is tried again
 
 
@@ -46,11 +49,14 @@ class Target:
 class Probed:
     """What a probe found. Money in picodollars; `words` says what went wrong, None where an answer can be used.
 
+    `capped` is the account whose cap refused the next attempt, and `worst` what that attempt could have cost.
     `form` is how a judge's JSON was asked for in the end; `mends` are what run.toml needs for that.
     """
 
     target: Target
     words: str | None = None
+    capped: str | None = None
+    worst: int = 0
     answer: Answer | None = None
     form: str | None = None
     calls: int = 0
@@ -89,6 +95,21 @@ def made_up_answer(rubric: Rubric) -> str:
 def probe(session: Session, models: Sequence[str], environment: Mapping[str, str]) -> list[Probed]:
     """Try every model and judge of a live run, a few at once; returns what was found, in the order of run.toml."""
     return asyncio.run(_probe_all(session, targets_of(session.plan, session.bank, models), environment))
+
+
+def caps_needed(found: Sequence[Probed], committed: Callable[[str], int]) -> dict[str, int]:
+    """Return, by account, the smallest cap under which everything that a cap refused could be asked, in picodollars.
+
+    Args:
+        found: what the probe found.
+        committed: what an account has spent or reserved so far, in picodollars.
+    """
+    refused = [each for each in found if each.capped is not None]
+    return {
+        account: committed(account)
+        + sum(each.worst for each in refused if account in (RUN_ACCOUNT, account_of(each.target.call)))
+        for account in sorted({each.capped for each in refused if each.capped is not None})
+    }
 
 
 async def _probe_all(session: Session, targets: list[Target], environment: Mapping[str, str]) -> list[Probed]:
@@ -143,7 +164,8 @@ class _Trial:
         amount = worst_case(setting.request, setting.callee.prices)
         entry = ledger.reserve([(call, amount)])[0]
         if isinstance(entry, Refusal):
-            found.words = f"not asked: the call could pass the cap of {entry.account}"
+            found.words = f"not asked: the call could pass {cap_name(entry.account)}"
+            found.capped, found.worst = entry.account, amount
             return None, False
         found.calls += 1
         began = time.monotonic()
@@ -187,4 +209,10 @@ class _Trial:
         if answer.outcome == "cut_before_answer":
             return f"all {answer.completion_tokens or 0:,} tokens went into thinking; no answer was left"
         code = call.check(answer) if call.check is not None else None
-        return None if code is None else f"the answer cannot be used: {code}"
+        if code is None:
+            return None
+        if call.role != "judge":
+            return f"the answer cannot be used: {code}"
+        text = answer.text or ""
+        came = shown(text[:QUOTED]) + ("..." if len(text) > QUOTED else "")
+        return f"the verdict cannot be used: {code}; accepted: {ACCEPTED}; what came: {came or 'nothing'}"

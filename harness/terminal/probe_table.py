@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.money.budget import dollars
+from harness.money.budget import cap_name, dollars
 from harness.stages.probe import Probed
 
 _HEAD = ("role", "model", "rubric", "result", "JSON by", "thinking", "tokens in/out", "cost", "seconds")
@@ -17,11 +17,11 @@ def probe_lines(found: Sequence[Probed]) -> list[str]:
     rows = [_HEAD, *(_row(each) for each in found)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    failed = [each for each in found if not each.works]
+    failed = [each for each in found if not each.works and each.capped is None]
     lines += [f"failed: {_name(each)}: {each.words}" for each in failed]
     mends = mends_by_table(found)
     if mends:
-        lines += ["", "Change run.toml so, then probe again:"]
+        lines += ["", "Make these changes in run.toml, then probe again:"]
         for table, changes in mends.items():
             lines += ["", table, *changes]
     return lines
@@ -60,19 +60,44 @@ def probe_json(found: Sequence[Probed]) -> list[dict[str, Any]]:
     ]
 
 
+def cap_faults(found: Sequence[Probed], needed: Mapping[str, int]) -> list[str]:
+    """Return a line for each cap that refused calls, with the least that it must be for the rest of the probe.
+
+    `needed`: that least by account, in picodollars; it is rounded up to a millionth of a dollar.
+    """
+    lines = []
+    for account, amount in needed.items():
+        number = sum(each.capped == account for each in found)
+        least = -(-amount // 10**6) / 10**6
+        lines.append(
+            f"{number:,} of {len(found):,} not asked, because a call could pass {cap_name(account)}: for the rest of"
+            f" the probe it must be at least {least:.6f} dollars (the worst case of every call)"
+        )
+    return lines
+
+
 def _name(each: Probed) -> str:
     return f"{each.target.model}, {each.target.rubric}" if each.target.rubric else each.target.model
 
 
 def _row(each: Probed) -> tuple[str, ...]:
     answer = each.answer
-    result = "failed" if not each.works else "works" if not each.mends else "works if mended"
+    result = (
+        "not asked"
+        if each.capped is not None
+        else "failed"
+        if not each.works
+        else "works"
+        if not each.mends
+        else "works after changes below"
+    )
     if each.works and answer is not None and answer.outcome == "filtered":
         result = "refused by a filter"
     tokens = f"{_number(answer.prompt_tokens)}/{_number(answer.completion_tokens)}" if answer else "-"
+    form = (each.form if each.works else None) or "-"
     thinking = "-" if answer is None else _number(answer.reasoning_tokens)
     return (
-        each.target.role, each.target.model, each.target.rubric or "-", result, each.form or "-", thinking, tokens,
+        each.target.role, each.target.model, each.target.rubric or "-", result, form, thinking, tokens,
         f"${dollars(each.cost):.6f}", f"{each.seconds:.1f}",
     )  # fmt: skip
 
