@@ -17,7 +17,8 @@ from generator.schema.verdict import UNWRAPPED
 from harness.calls.error_text import whole
 from harness.calls.thinking import without_thinking
 
-_FENCE = re.compile(r"(?P<fence>`{3,}|~{3,})[ \t]*[\w+.-]*[ \t]*\r?\n?(?P<inside>.*?)\s*(?P=fence)", re.DOTALL)
+# Every part may be empty, so it matches at once and never looks back.
+_INFO = re.compile(r"[ \t]*[\w+.-]*[ \t]*\r?\n?")
 _STOP_TOKENS = (
     "<|im_end|>", "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<|return|>", "<|call|>",
     "<|end_of_turn|>", "<|END_OF_TURN_TOKEN|>", "<|user|>", "<|observation|>", "<|endofprompt|>", "<|stop|>",
@@ -63,19 +64,34 @@ def _unpacked(text: str, off: set[str]) -> VerdictText:
     if thought.found and not thought.open:
         off.add("thought")
         inner = _without_stop_tokens(thought.answer, off)
-    if fenced := _FENCE.fullmatch(inner.strip()):
+    if (fenced := _inside_fence(inner.strip())) is not None:
         off.add("fence")
-        inner = _without_stop_tokens(fenced["inside"], off)
+        inner = _without_stop_tokens(fenced, off)
     data = _load(inner)
     return VerdictText(data, frozenset(off) if data is not NO_JSON else frozenset())
 
 
+def _inside_fence(text: str) -> str | None:
+    """Return what one fence around a whole text holds, None where there is none; linear in its length."""
+    mark = text[:1]
+    if mark not in ("`", "~"):
+        return None
+    size = len(text) - len(text.lstrip(mark))
+    info = _INFO.match(text, size)
+    start, end = info.end() if info else size, len(text) - size
+    return text[start:end] if size >= 3 and start <= end and text.endswith(mark * size) else None
+
+
 def _without_stop_tokens(text: str, off: set[str]) -> str:
     inner = text.strip()
-    while (token := next((token for token in _STOP_TOKENS if inner.endswith(token)), None)) is not None:
-        inner = inner[: -len(token)].rstrip()
+    # The end moves instead of the text being copied: a reply may be nothing but stop tokens.
+    end = len(inner)
+    while (token := next((token for token in _STOP_TOKENS if inner.endswith(token, 0, end)), None)) is not None:
+        end -= len(token)
+        while end and inner[end - 1].isspace():
+            end -= 1
         off.add("stop_token")
-    return inner
+    return inner[:end]
 
 
 def _called(data: Any) -> str | None:
@@ -92,7 +108,8 @@ def _load(text: str) -> Any:
         return json.loads(
             text, object_pairs_hook=_no_repeated_key, parse_int=_integer, parse_float=_fraction, parse_constant=_refuse
         )
-    except (ValueError, RecursionError):
+    except (ValueError, ArithmeticError, RecursionError):
+        # Decimal's errors are no ValueError: they are of arithmetic.
         return NO_JSON
 
 
