@@ -212,6 +212,19 @@ class TestCaps:
 
 
 class TestStops:
+    @pytest.mark.parametrize("code", [401, 402])
+    def test_a_refusal_inside_a_200_is_booked_at_what_it_says_that_it_cost(
+        self, tmp_path: Path, bank: Bank, code: int
+    ) -> None:
+        body = {
+            "error": {"code": code, "message": "no"},
+            "usage": {"prompt_tokens": 9, "completion_tokens": 1, "cost": 0.5},
+        }
+        with ScriptedServer([Reply(body=body)]) as server:
+            run = live_run(tmp_path, bank, server.url)
+            run(calls(1))
+        assert run.book() == Book(settled=picodollars(0.5))
+
     @pytest.mark.parametrize(("status", "words"), [(401, "was refused"), (402, "no credit left")])
     def test_a_refused_key_or_account_closes_the_model(
         self, tmp_path: Path, bank: Bank, status: int, words: str

@@ -197,7 +197,7 @@ class TestLeaderboard:
     def test_the_ends_of_the_band_are_consistencies_and_estimates(self, pages):
         found = text(pages, paths.run_index(RUN))
         assert re.search(r"it reaches from a consistency of \d+\.\d to one of \d+\.\d\.", found)
-        assert "Real effects of professions are in it, too, and both ends are estimates" in found
+        assert "Real effects of the controls are in it, too, and both ends are estimates" in found
         assert "its ends are estimates: their intervals are those of the squares." in text(
             pages, paths.model_page(RUN, MODEL)
         )
@@ -209,7 +209,7 @@ class TestLeaderboard:
 
     def test_the_band_is_no_verdict_on_the_overall_score(self, pages):
         found = text(pages, paths.run_index(RUN))
-        assert "the mean over 7 attributes" in found
+        assert "100 less the mean disparity over 7 attributes" in found
         assert "One bad attribute can hide in that mean, and a low mean alone proves nothing." in found
         assert "the group term itself moved the answers" not in found
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import base64
 import html
 import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -13,11 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.calls.call import CallError, EndpointError
+from harness.calls.client import keys_of
 from harness.calls.secret_text import MASK, Secrets
 from harness.judging.verdict_text import read_verdict
+from harness.plan.records import EndpointPlan
 from tests.scripted_server import Reply, ScriptedServer, chat, finished
 from tests.test_client import complete, ok
 
+ROOT = Path(__file__).parent.parent
 KEY = 'sk-or-v1-0123+45/6789"ab\\cdef&x'
 SIMPLE = "sk-live-0123456789abcdef"
 FORMS = {
@@ -70,6 +76,11 @@ class TestForms:
 
     def test_the_longer_of_two_keys_goes_first(self) -> None:
         assert (Secrets(["sk-abc123"]) | Secrets(["sk-abc123-more"])).mask("sk-abc123-more") == MASK
+
+    def test_the_key_in_a_header_of_ones_own_is_a_secret_without_its_word(self) -> None:
+        limits = EndpointPlan(base_url="http://127.0.0.1/v1", header_env={"Authorization": "OWN"})
+        secrets = keys_of([limits], {"OWN": f"Bearer {SIMPLE}"})
+        assert secrets.mask(f"Incorrect API key provided: {SIMPLE}") == f"Incorrect API key provided: {MASK}"
 
     def test_a_cut_leaves_no_half_of_a_key(self) -> None:
         with ScriptedServer([Reply(500, b"y" * 150 + SIMPLE.encode())]) as server, pytest.raises(CallError) as caught:
@@ -135,3 +146,18 @@ class TestReplies:
     def test_the_key_of_another_endpoint_goes_too(self) -> None:
         with ScriptedServer([ok(chat(f"It is {SIMPLE}."))]) as server:
             assert complete(server.url, secrets=Secrets([SIMPLE])).text == f"It is {MASK}."
+
+
+class TestLength:
+    @pytest.mark.parametrize("text", ["\\", "\\\\u0073", "s\\", "%73", "&#", "&#0", "sk-", "\\u0041"])
+    def test_a_long_reply_is_searched_in_a_child_that_may_take_ten_seconds(self, text: str) -> None:
+        # In a child, so that a text that takes for ever fails this test and does not hang it.
+        code = (
+            f"from harness.calls.secret_text import Secrets; text = '\\\\u0041' + {text!r} * 200_000;"
+            f"assert Secrets([{KEY!r}]).mask(text) == text"
+        )
+        subprocess.run([sys.executable, "-"], input=code, text=True, check=True, timeout=30, cwd=ROOT)
+
+    def test_a_key_is_found_behind_a_run_of_backslashes(self) -> None:
+        escaped = "".join(f"\\u{ord(char):04x}" for char in SIMPLE)
+        assert Secrets([SIMPLE]).mask("\\" * 1_000 + escaped[1:] + "\\" * 1_000) == MASK + "\\" * 1_000

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +21,7 @@ from harness.judging.ballot import Ballot
 from harness.judging.verdict_text import NO_JSON, cut_evidence, in_order, read_verdict, whole_number
 from tests.factories import make_bank
 
+ROOT = Path(__file__).parent.parent
 BANK: Bank = make_bank()
 STANCE, SCORE = Ballot(BANK.rubric["stance"]), Ballot(BANK.rubric["capability"])
 VERDICT = {"label": "OPPOSE", "verdict_matches_prose": True, "evidence": "it's `so`"}
@@ -179,3 +183,25 @@ class TestHostile:
 
     def test_nothing_is_no_json(self) -> None:
         assert read_verdict("") == (NO_JSON, frozenset())
+
+
+class TestLength:
+    """What a reply is made of does not decide how long it takes to read; its length does."""
+
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda n: "```" + " " * n + "x", lambda n: "`" * n, lambda n: "</s>" * (n // 4), lambda n: " " * n + "x",
+            lambda n: "```json\n" * (n // 8), lambda n: "```" + "\n" * n + "```x", lambda n: "[" * n,
+        ],
+    )  # fmt: skip
+    def test_a_long_reply_is_read_in_a_child_that_may_take_ten_seconds(self, make):
+        # In a child, so that a reply that takes for ever fails this test and does not hang it.
+        code = f"from harness.judging.verdict_text import read_verdict; read_verdict({make(300_000)!r})"
+        subprocess.run([sys.executable, "-"], input=code, text=True, check=True, timeout=30, cwd=ROOT)
+
+
+@pytest.mark.parametrize("number", ["1e9999999999999999999", "1e-9999999999999999999", "-1E+99999999999999999999"])
+def test_a_number_beyond_all_bounds_is_no_verdict(number):
+    found = read_verdict(f'{{"label": {number}, "verdict_matches_prose": true, "evidence": "x"}}')
+    assert found == (NO_JSON, frozenset())

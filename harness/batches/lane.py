@@ -334,7 +334,7 @@ class VendorLane:
             return None, cost, error
         except EndpointError as error:
             desk.outcome.close_model(asked.call, refused_key(asked.call, str(error)))
-            return None, 0, CallError("http_status", str(error), retryable=True)
+            return None, error.billed, CallError("http_status", str(error), retryable=True)
         cost = cost_of(answer, desk.callee(asked.call), item.amount)
         desk.weigh(asked.call, answer, cost)
         return answer, cost, None

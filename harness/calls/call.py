@@ -124,7 +124,16 @@ class CallError(Exception):
 
 
 class EndpointError(Exception):
-    """The endpoint will not serve this model until the operator acts (401, 402). It closes the model."""
+    """The endpoint will not serve this model until the operator acts (401, 402): the model is closed.
+
+    Args:
+        reason: what it said.
+        billed: what the reply says that it cost, in picodollars.
+    """
+
+    def __init__(self, reason: str, *, billed: int = 0) -> None:
+        super().__init__(reason)
+        self.billed = billed
 
 
 @runtime_checkable

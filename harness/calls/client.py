@@ -64,7 +64,7 @@ class HttpEndpoint:
             error.args = (error.reason,)
             raise error from None
         except EndpointError as error:
-            raise EndpointError(self._secrets.mask(str(error))) from None
+            raise EndpointError(self._secrets.mask(str(error)), billed=error.billed) from None
 
     def form_of(self, request: Request) -> Form:
         """Return the form in which a judge's JSON is asked for at present; an endpoint that refuses one changes it."""
@@ -137,7 +137,9 @@ def _authorization(name: str, limits: EndpointPlan, environment: Mapping[str, st
 def keys_of(endpoints: Iterable[EndpointPlan], environment: Mapping[str, str]) -> Secrets:
     """Return the keys of some endpoints, to be taken out of whatever a reply says (contract: stages, "Keys")."""
     names = [name for limits in endpoints for name in (limits.key_env, *limits.header_env.values())]
-    return Secrets(environment.get(name, "").strip() for name in names if name is not None)
+    values = [environment.get(name, "").strip() for name in names if name is not None]
+    # A header's value may be `Bearer KEY`: an endpoint that complains quotes the key alone.
+    return Secrets([*values, *(value.rpartition(" ")[2] for value in values)])
 
 
 def addressee(name: str, request: Request, callee: Callee, limits: EndpointPlan, secrets: Secrets) -> Addressee:

@@ -217,11 +217,12 @@ def _bill(usage: Usage, asked: Addressee) -> int | Literal["unknown"]:
 def _coded_error(
     code: int, reason: str, asked: Addressee, retry_after: float | None = None, billed: Bill = "none"
 ) -> CallError | EndpointError:
+    cost = billed if isinstance(billed, int) else 0
     if code == 401:
         where = f"the key in {asked.key_env}" if asked.key_env else "a call without a key (key_env in run.toml)"
-        return EndpointError(f"{where} was refused: {reason}")
+        return EndpointError(f"{where} was refused: {reason}", billed=cost)
     if code == 402:
-        return EndpointError(f"the account there has no credit left; pay, then run again: {reason}")
+        return EndpointError(f"the account there has no credit left; pay, then run again: {reason}", billed=cost)
     if code == 403:
         return CallError("blocked", reason, retryable=False, billed=billed, status=code)
     retryable = code in RETRYABLE or code >= 500

@@ -51,7 +51,7 @@ class Secrets:
     @cached_property
     def _escaped(self) -> re.Pattern[str]:
         r"""Every form with any of its characters escaped: JSON (`\\u0073`, `\\/`), URL (`%73`), HTML (`&#115;`)."""
-        return re.compile("|".join("".join(map(_any_way, form)) for form in self._forms))
+        return re.compile("|".join(_pattern(form) for form in self._forms))
 
 
 def _quoted(text: str) -> str:
@@ -70,19 +70,29 @@ def _in_base64(key: str) -> list[str]:
     return sorted(set(found), key=lambda form: (-len(form), form))
 
 
-def _any_way(char: str) -> str:
-    """Return a pattern for one character as it is or escaped."""
+def _pattern(form: str) -> str:
+    """Return a pattern for a form with any of its characters escaped."""
+    return _any_way(form[0], first=True) + "".join(map(_any_way, form[1:]))
+
+
+def _any_way(char: str, *, first: bool = False) -> str:
+    """Return a pattern for one character as it is or escaped.
+
+    A run of backslashes is taken whole or not at all, and a match begins only with the first of a run. Else a reply of
+    nothing but backslashes would be gone through anew from each of them, which takes hours.
+    """
     code = ord(char)
+    run = r"(?<!\\)\\++" if first else r"\\{1,8}"  # JSON within JSON within JSON doubles them three times
     ways = [
-        re.escape(char),
-        rf"\\+u{_hex(code, 4)}",
-        rf"\\+x{_hex(code, 2)}",
-        rf"&#0*{code};",
-        rf"&#[xX]0*{_hex(code, 1)};",
+        rf"{run}u{_hex(code, 4)}",
+        rf"{run}x{_hex(code, 2)}",
+        rf"&#0{{0,8}}{code};",
+        rf"&#[xX]0{{0,8}}{_hex(code, 1)};",
     ]
     ways += ["".join(f"%{_hex(byte, 2)}" for byte in char.encode())]
     ways += [rf"%25{_hex(code, 2)}"] if code < 128 else []
-    ways += [rf"\\+{re.escape(char)}"] if char in "/\"'\\" else []
+    ways += [rf"{run}{re.escape(char)}"] if char in "/\"'" else []
+    ways += [r"(?<!\\)\\{1,8}" if first else run] if char == "\\" else [re.escape(char)]
     ways += {"&": ["&amp;"], "<": ["&lt;"], ">": ["&gt;"], '"': ["&quot;"], "'": ["&apos;"]}.get(char, [])
     return f"(?:{'|'.join(ways)})"
 

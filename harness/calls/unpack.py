@@ -93,8 +93,8 @@ def _layers(packing: str) -> list[_Layer]:
     """Return the packings to take off, the outermost first."""
     names = [name.strip().lower() for name in packing.split(",")]
     names = [name for name in names if name and name != "identity"]
-    if unknown := [name for name in names if name not in _CODINGS] or names[_MOST_LAYERS:]:
-        raise PackingError(f"packed as {unknown[0][:40]!r}, which was not asked for")
+    if any(name not in _CODINGS for name in names) or names[_MOST_LAYERS:]:
+        raise PackingError("packed in a way that was not asked for")  # its name is a stranger's word
     return [_Layer(name) for name in reversed(names)]
 
 

@@ -176,7 +176,7 @@ class NetworkLane:
         except EndpointError as error:
             self._pace.ended(made.request, None)
             self._outcome.close_model(made.call, remedies.refused_key(made.call, str(error)))
-            await self._writer.write(entry=made.entry, cost=0)
+            await self._writer.write(entry=made.entry, cost=error.billed)
             self._leave(made.attempt)
         except CallError as error:
             self._pace.ended(made.request, None)

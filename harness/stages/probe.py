@@ -177,7 +177,7 @@ class _Trial:
             found.words = error.reason
             return mend_of(error, setting), error.retryable
         except EndpointError as error:
-            self._book(entry, 0, amount, began)
+            self._book(entry, error.billed, amount, began)
             found.words = str(error)
             return None, False
         cost = cost_of(answer, setting.callee, amount)
