@@ -182,3 +182,10 @@ class TestVote:
         text = '{"label": "MIXED", "verdict_matches_prose": true, "evidence": "a \\ud800 b"}'
         vote = STANCE.vote(Answer(text), judge="j/x", role="primary", key="k")
         assert (vote.label, vote.evidence) == ("MIXED", "a \ufffd b")
+
+
+@pytest.mark.parametrize("run", [0, 1, 4, 5, 6, 300_000])
+def test_the_fence_is_one_longer_than_any_run_in_a_text_and_never_shorter_than_five(run):
+    expected = "=" * max(5, run + 1)
+    assert fenced("x", f"a{'=' * run}b").startswith(f"{expected} question\n")
+    assert unfenced(fenced("=" * run, "y") + "\nreminder") == ("=" * run, "y")
