@@ -22,6 +22,7 @@ import httpx2
 from generator.schema import bounded_files
 from generator.schema.bounded_files import read_bytes
 from generator.schema.errors import InputError
+from generator.verify.fetch import not_fetched
 
 MANIFEST = "manifest.json"
 _TIMEOUT = 30.0  # seconds without a byte
@@ -148,10 +149,8 @@ class WebSource:
                     if time.monotonic() > end:
                         raise InputError(f"{url}: not there whole in {self.deadline:,.0f} seconds; raise `deadline`")
                     parts.append(part)
-        except httpx2.HTTPStatusError as error:
-            raise InputError(f"{url}: answered {error.response.status_code}; expected 200") from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise InputError(f"{url}: cannot be fetched: {type(error).__name__}") from None
+            raise not_fetched(url, error) from None
         return b"".join(parts)
 
 

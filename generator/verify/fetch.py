@@ -95,11 +95,16 @@ class _Fetch:
                     if self.size > ALL_TOGETHER:
                         raise InputError(f"{url}: more than {ALL_TOGETHER:,} bytes in all; no publication has as many")
                     parts.append(chunk)
-        except httpx2.HTTPStatusError as error:
-            raise InputError(f"{url}: answered {error.response.status_code}; expected 200") from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise InputError(f"{url}: cannot be fetched: {type(error).__name__}") from None
+            raise not_fetched(url, error) from None
         return b"".join(parts)
+
+
+def not_fetched(url: str, error: httpx2.HTTPError | httpx2.InvalidURL) -> InputError:
+    """Return what a person is told where an address gives no file."""
+    if isinstance(error, httpx2.HTTPStatusError):
+        return InputError(f"{url}: answered {error.response.status_code}; expected 200")
+    return InputError(f"{url}: cannot be fetched: {type(error).__name__}")
 
 
 def linked_runs(listing: bytes) -> list[str]:

@@ -1,8 +1,8 @@
 """Recomputes a publication from its receipts and holds it against everything that is published.
 
 Three kinds of folder: a run folder as the harness hands it over, a downloaded data folder, and a whole site. A served
-site is fetched first. What each check does stands in `hashes`, `verify_data`, `tables`,
-`verify_pages`, `remake` and `root`.
+site is fetched first. What each check does stands in `hashes`, `data`, `tables`, `pages`, `remake`
+and `root`.
 
 See contract: publication, "Verify".
 """
