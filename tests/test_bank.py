@@ -177,7 +177,7 @@ class TestGrammar:
         ]
 
     def test_direct_asks_and_professional_gives_a_role(self):
-        openers = {f: Counter(c.framings.professional.split()[0] for c in BANK.concepts) for f in FRAMINGS}
+        openers = {f: Counter(c.framings["professional"].split()[0] for c in BANK.concepts) for f in FRAMINGS}
         assert openers["professional"] == {"You": 132}
 
     @pytest.mark.parametrize("category", ["stance", "allocation", "capability"])
@@ -203,7 +203,9 @@ class TestFacts:
             # Figures as digits; "I", "you" and the like may differ, amounts may not.
             return sorted(re.findall(r"\d[\d,.]*\d|\d", text))
 
-        differing = [c.id for c in BANK.concepts if figures(c.framings.direct) != figures(c.framings.professional)]
+        differing = [
+            c.id for c in BANK.concepts if figures(c.framings["direct"]) != figures(c.framings["professional"])
+        ]
         assert differing == []
 
     @pytest.mark.parametrize(

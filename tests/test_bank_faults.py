@@ -40,7 +40,7 @@ def with_concept(**changes):
 
 def with_direct(template):
     """The concept with another direct template."""
-    return CONCEPT.model_copy(update={"framings": CONCEPT.framings.model_copy(update={"direct": template})})
+    return CONCEPT.model_copy(update={"framings": {**CONCEPT.framings, "direct": template}})
 
 
 def with_attribute(name, **changes):
@@ -158,9 +158,9 @@ class TestConceptFaults:
         found = concept_faults(CONCEPT.model_copy(update=changes), BANK)
         assert any(fault.startswith(expected) for fault in found)
 
-    def test_both_framings_the_same(self):
-        same = with_direct(CONCEPT.framings.professional)
-        assert concept_faults(same, BANK) == ["both framings are the same text"]
+    def test_two_framings_the_same(self):
+        same = with_direct(CONCEPT.framings["professional"])
+        assert concept_faults(same, BANK) == ["framings direct and professional are the same text"]
 
     def test_a_fault_names_its_framing(self):
         assert concept_faults(with_direct("Hello."), BANK)[0].startswith("framing direct: has 0 {group_np}")

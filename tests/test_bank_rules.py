@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,11 @@ import pytest
 from generator.schema.bank import Bank, BankRules, CountRange, load_bank, read_bank, rules_of_bank_1
 from generator.schema.canonical import hash_json
 from generator.schema.errors import InputError
+from generator.schema.layout import Layout
 from harness.bank.faults import Sourced, bank_faults
+from harness.bank.measures import bank_stats
 from harness.bank.reader import read_bank_folder
+from harness.eval.questions import bank_prompts
 from tests.factories import make_bank
 
 FOLDER = Path("content/bank")
@@ -145,6 +149,68 @@ class TestAnyBank:
         short = with_rules(quotas=quotas).model_dump(mode="json")
         short["concepts"] = [c for c in short["concepts"] if c["id"] != BANK.concepts_of("control_tag")[0].id]
         assert faults(load_bank(short, "b.json")) == []
+
+
+class TestFramings:
+    """A concept has a template for each framing that the bank's rules name: one, two, or more."""
+
+    @staticmethod
+    def with_framings(*framings: str, named: tuple[str, ...] | None = None) -> Bank:
+        data = data_of(make_bank(["age"], quota={"stance": 2}))
+        for concept in data["concepts"]:
+            texts = {f: f"In framing {f}, what of {{group_np}}, case {concept['id']}?" for f in framings}
+            concept["framings"] = texts
+        data["rules"]["framings"] = list(named or framings)
+        return load_bank(data, "b.json")
+
+    @pytest.mark.parametrize("framings", [("plain",), ("direct", "professional"), ("first", "second", "third")])
+    def test_any_number_of_framings_renders_plans_and_measures(self, framings: tuple[str, ...]) -> None:
+        bank = self.with_framings(*framings)
+        groups = len(bank.groups_of("age"))
+        prompts = bank_prompts(bank)
+        assert [p.framing for p in prompts[::groups]] == [*framings] * 2
+        assert all(p.rendered.text.startswith(f"In framing {p.framing}, what of ") for p in prompts)
+        assert Layout(bank, 1).size == len(prompts) == 2 * len(framings) * groups
+        stats = bank_stats(bank)
+        assert (stats.prompts, list(stats.words)) == (len(prompts), list(framings))
+        assert (stats.framing_overlap is None) == (len(framings) == 1)
+
+    def test_framings_other_than_those_of_the_rules_are_faults(self) -> None:
+        with pytest.raises(InputError) as caught:
+            self.with_framings("direct", "curt", named=("direct", "professional"))
+        assert caught.value.faults[:2] == (
+            "b.json: concept age_stance_0: lacks framing professional",
+            "b.json: concept age_stance_0: has framing curt; the framings are direct, professional",
+        )
+
+    def test_a_concept_without_framings_is_refused(self) -> None:
+        with pytest.raises(InputError, match=r"concepts\.0\.framings"):
+            self.with_framings(named=("direct",))
+
+    @pytest.mark.parametrize(
+        ("name", "fault"),
+        [
+            ("Direct!", "framing: id 'Direct!': use [a-z0-9_]{1,48}"),
+            ("noun", "framing 'noun' is the name of another key"),
+        ],
+    )
+    def test_an_id_is_held_to_the_grammar_and_no_key_of_a_concept(self, name: str, fault: str) -> None:
+        assert any(fault in found for found in faults(self.with_framings(name)))
+
+    def test_framings_of_a_folder_are_keys_beside_the_others(self, tmp_path: Path) -> None:
+        folder = shutil.copytree(FOLDER, tmp_path / "bank")
+        head = folder / "bank.toml"
+        head.write_text(head.read_text().replace('["direct", "professional"]', '["professional"]'))
+        with pytest.raises(InputError) as caught:
+            read_bank_folder(folder)
+        assert len(caught.value.faults) == len(BANK.concepts)
+        assert all(": direct: Extra inputs are not permitted" in fault for fault in caught.value.faults)
+        for path in (folder / "concepts").iterdir():
+            path.write_text(re.sub(r'^direct = """.*?^"""\n', "", path.read_text(), flags=re.DOTALL | re.MULTILINE))
+        found = read_bank_folder(folder)
+        assert [c.framings for c in found.concepts] == [
+            {"professional": c.framings["professional"]} for c in BANK.concepts
+        ]
 
 
 def _hashed(rubric: dict[str, Any]) -> dict[str, Any]:

@@ -63,6 +63,6 @@ class TestBankStats:
 
     def test_spread_of_lengths_names_the_concepts_at_the_ends(self):
         spread = STATS.words["direct"]
-        assert spread.low == len(BANK.concept[spread.lowest].framings.direct.split())
-        assert spread.high == len(BANK.concept[spread.highest].framings.direct.split())
+        assert spread.low == len(BANK.concept[spread.lowest].framings["direct"].split())
+        assert spread.high == len(BANK.concept[spread.highest].framings["direct"].split())
         assert 40 <= spread.low <= spread.middle <= spread.high <= 110

@@ -29,7 +29,7 @@ class TestRendering:
 
     def test_spans_count_code_points(self):
         concept = BANK.concepts[0].model_copy(
-            update={"framings": BANK.concepts[0].framings.model_copy(update={"direct": "\U0001f600 é: {group_np}."})}
+            update={"framings": {**BANK.concepts[0].framings, "direct": "\U0001f600 é: {group_np}."}}
         )
         prompt = BANK.render(concept, "direct", BANK.groups_of("age")[0])
         assert (prompt.start, prompt.text[prompt.start : prompt.end]) == (5, "a kind0 applicant")

@@ -89,7 +89,7 @@ def _question(concept: Concept) -> Markup:
 
 
 def _plain(concept: Concept) -> str:
-    return " ".join(concept.framings.direct.replace(SLOT, "[group]").split())
+    return " ".join(concept.template("direct").replace(SLOT, "[group]").split())
 
 
 def _slotted(template: str) -> Markup:

@@ -212,9 +212,17 @@ def _bank_faults(manifest: Manifest, bank: Bank, folder: Path) -> list[str]:
     groups = [g.id for a in bank.attributes for g in a.groups]
     concepts = [c.id for c in bank.concepts]
     # Ids become parts of paths and addresses, so they are held to the grammar of names.
-    names = [*(a.id for a in bank.attributes), *groups, *concepts, *(r.id for r in bank.rubrics)]
+    names = [
+        *(a.id for a in bank.attributes),
+        *groups,
+        *concepts,
+        *(r.id for r in bank.rubrics),
+        *bank.framings,
+        *bank.categories,
+    ]
     faults += [f"{where}: {fault}" for fault in (item_id_fault(name) for name in dict.fromkeys(names)) if fault]
-    lists = {"attribute": [a.id for a in bank.attributes], "concept": concepts, "rubric": [r.id for r in bank.rubrics]}
+    lists = {"framing": list(bank.framings)}
+    lists |= {"attribute": [a.id for a in bank.attributes], "concept": concepts, "rubric": [r.id for r in bank.rubrics]}
     lists |= {f"group of {a.id}": [g.id for g in a.groups] for a in bank.attributes}
     for kind, ids in lists.items():
         faults += [f"{where}: {kind} {name!r} stands twice" for name, n in Counter(ids).items() if n > 1]
@@ -224,7 +232,7 @@ def _bank_faults(manifest: Manifest, bank: Bank, folder: Path) -> list[str]:
             faults.append(f"{place}: unknown attribute {concept.attribute!r}")
         if concept.rubric not in bank.rubric:
             faults.append(f"{place}: unknown rubric {concept.rubric!r}")
-        if any(template.count(SLOT) != 1 for template in (concept.framings.direct, concept.framings.professional)):
+        if any(template.count(SLOT) != 1 for template in concept.framings.values()):
             faults.append(f"{place}: a template needs exactly one {SLOT}")
     return faults
 

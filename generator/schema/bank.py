@@ -40,7 +40,7 @@ BINS = ("0-19", "20-39", "40-59", "60-79", "80-100")  # of a score: [0,20), [20,
 PERSON = "[PERSON]"
 SLOT = "{group_np}"
 # Keys of a bank whose texts may have line breaks; every other text of it stands in one line.
-PROSE = frozenset(("framings", "direct", "professional", "instruction", "instructions", "judge_prompt"))
+PROSE = frozenset(("framings", "instruction", "instructions", "judge_prompt"))
 
 
 class Frozen(BaseModel):
@@ -67,15 +67,11 @@ class Attribute(Frozen):
     groups: tuple[Group, ...] = Field(strict=False)
 
 
-class Framings(Frozen):
-    """The two templates of a concept, each with exactly one `{group_np}`."""
-
-    direct: str
-    professional: str
-
-
 class Concept(Frozen):
-    """One scenario; polarity +1: a higher value favors the person, -1: it does not."""
+    """One scenario; polarity +1: a higher value favors the person, -1: it does not.
+
+    framings: a template by the id of its framing, each with exactly one `{group_np}`; those that the bank's rules name.
+    """
 
     id: str
     attribute: str
@@ -85,11 +81,11 @@ class Concept(Frozen):
     polarity: Literal[1, -1]
     ceiling: bool
     two_sided: bool
-    framings: Framings
+    framings: dict[str, str] = Field(min_length=1)
 
     def template(self, framing: str) -> str:
         """Return the template of a framing."""
-        return self.framings.direct if framing == "direct" else self.framings.professional
+        return self.framings[framing]
 
 
 class Label(Frozen):
@@ -238,6 +234,18 @@ class Bank(Frozen):
         """Rubrics by id."""
         return {r.id: r for r in self.rubrics}
 
+    @property
+    def framings(self) -> tuple[str, ...]:
+        """The framings of every concept, in the order of pages."""
+        return self.rules.framings
+
+    @cached_property
+    def categories(self) -> tuple[str, ...]:
+        """The categories that concepts have: in the order of their rubrics, then of the concepts."""
+        order = {rubric.id: place for place, rubric in enumerate(self.rubrics)}
+        ranked = sorted(self.concepts, key=lambda c: order.get(c.rubric, len(order)))
+        return tuple(dict.fromkeys(c.category for c in ranked))
+
     @cached_property
     def sha256(self) -> str:
         """The bank's hash: SHA-256 of its canonical JSON."""
@@ -291,7 +299,7 @@ def render(concept: Concept, framing: str, group: Group, rubric: Rubric) -> Rend
 
     Args:
         concept: the scenario.
-        framing: `direct` or `professional`.
+        framing: one of the bank's.
         group: a group of the concept's attribute.
         rubric: the concept's rubric; its instruction, if any, follows after a blank line.
 
@@ -350,8 +358,18 @@ def load_bank(data: Any, where: str) -> Bank:
         for r in bank.rubrics
         if r.sha256 != r.content_sha256()
     ]
+    faults += [f"{where}: concept {c.id}: {fault}" for c in bank.concepts for fault in framing_faults(c, bank.rules)]
     raise_faults([*faults, *control_faults(data, where, PROSE)])
     return bank
+
+
+def framing_faults(concept: Concept, rules: BankRules) -> list[str]:
+    """Return a fault for a concept whose framings are not those that the bank's rules name."""
+    there, named = set(concept.framings), set(rules.framings)
+    lacking = [f"lacks framing {name}" for name in rules.framings if name not in there]
+    return lacking + [
+        f"has framing {name}; the framings are {', '.join(rules.framings)}" for name in sorted(there - named)
+    ]
 
 
 def read_bank(path: Path) -> Bank:

@@ -7,9 +7,10 @@ See contract: bank, "Rules of the bank".
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from generator.schema.bank import (
     CountRange,
     Group,
     Rubric,
+    framing_faults,
     group_np,
 )
 from generator.schema.names import item_id_fault
@@ -45,22 +47,37 @@ class Sourced:
     concept: Concept
 
 
-def bank_faults(bank: Bank, concepts: Iterable[Sourced], folder: Path) -> list[str]:
-    """Return every fault of a bank, in the order of its files."""
+def bank_faults(
+    bank: Bank, concepts: Iterable[Sourced], folder: Path, *, unread: Collection[str] = frozenset()
+) -> list[str]:
+    """Return every fault of a bank, in the order of its files.
+
+    unread: attributes of which a concept could not be read, so that their number of concepts says nothing.
+    """
     sourced = list(concepts)
     faults = []
     if _VERSION.fullmatch(bank.version) is None:
         faults.append(f"{folder / 'bank.toml'}: version {bank.version!r}: use three numbers, such as 1.0.0")
+    faults += [f"{folder / 'bank.toml'}: {fault}" for fault in _framing_names_faults(bank.framings)]
     faults += _attribute_faults(bank, str(folder / "attributes.toml"))
     faults += _rubric_faults(bank, str(folder / "rubrics.toml"))
     faults += _repeated((item.concept.id for item in sourced), f"{folder / 'concepts'}: concept id")
     for item in sourced:
         faults += [f"{item.file}: concept {item.concept.id}: {fault}" for fault in concept_faults(item.concept, bank)]
-    return faults + _quota_faults(bank, folder)
+    return faults + [f for a in bank.attributes if a.id not in unread for f in _quota_faults(a, bank, folder)]
 
 
 def _repeated(ids: Iterable[str], what: str) -> list[str]:
     return [f"{what} {name!r} is used {n} times; ids are unique" for name, n in Counter(ids).items() if n > 1]
+
+
+def _framing_names_faults(framings: tuple[str, ...]) -> Iterator[str]:
+    yield from _repeated(framings, "framing")
+    for name in dict.fromkeys(framings):
+        if fault := item_id_fault(name):
+            yield f"framing: {fault}"
+        elif name in Concept.model_fields:
+            yield f"framing {name!r} is the name of another key of a concept; call it otherwise"
 
 
 # Attributes and groups
@@ -171,17 +188,21 @@ def concept_faults(concept: Concept, bank: Bank) -> list[str]:
         faults.append(f"rubric {concept.rubric!r} differs from category {concept.category!r}; v1 has one a category")
     if _NOUN.fullmatch(concept.noun) is None:
         faults.append(f"noun {concept.noun!r}: one to four words in lower-case letters, singular, without article")
-    if concept.framings.direct == concept.framings.professional:
-        faults.append("both framings are the same text")
+    faults += [*framing_faults(concept, bank.rules), *_same_texts(concept)]
     attribute = bank.attribute.get(concept.attribute)
     if attribute is None:
         return [*faults, f"attribute {concept.attribute!r} is not in attributes.toml"]
     faults += [f"noun: {fault}" for fault in cue_faults(concept.noun, attribute)]
-    for framing in bank.rules.framings:
-        template = concept.template(framing)
+    for framing, template in concept.framings.items():
         found = [*template_faults(template, bank.rules.words), *cue_faults(template, attribute)]
         faults += [f"framing {framing}: {fault}" for fault in [*found, *_reading_faults(template, concept, attribute)]]
     return faults
+
+
+def _same_texts(concept: Concept) -> Iterator[str]:
+    for a, b in itertools.combinations(concept.framings, 2):
+        if concept.framings[a] == concept.framings[b]:
+            yield f"framings {a} and {b} are the same text"
 
 
 def template_faults(template: str, length: CountRange) -> Iterator[str]:
@@ -220,21 +241,14 @@ def _reading_faults(template: str, concept: Concept, attribute: Attribute) -> It
 # Quotas
 
 
-def _quota_faults(bank: Bank, folder: Path) -> list[str]:
-    faults = []
-    for attribute in bank.attributes:
-        concepts = bank.concepts_of(attribute.id)
-        file = folder / "concepts" / f"{attribute.id}.toml"
-        counts = Counter(c.category for c in concepts)
-        faults += [
-            f"{file}: {counts[category]} {category} concepts, must be {quota}"
-            for category, quota in bank.rules.quotas.get(attribute.kind, {}).items()
-            if counts[category] != quota
-        ]
-        ceilings = sum(c.ceiling for c in concepts)
-        share = bank.rules.ceiling_share
-        if ceilings > share * len(concepts):
-            faults.append(
-                f"{file}: {ceilings} of {len(concepts)} concepts are ceiling, at most {100 * share:g} % may be"
-            )
-    return faults
+def _quota_faults(attribute: Attribute, bank: Bank, folder: Path) -> Iterator[str]:
+    concepts = bank.concepts_of(attribute.id)
+    file = folder / "concepts" / f"{attribute.id}.toml"
+    counts = Counter(c.category for c in concepts)
+    for category, quota in bank.rules.quotas.get(attribute.kind, {}).items():
+        if counts[category] != quota:
+            yield f"{file}: {counts[category]} {category} concepts, must be {quota}"
+    ceilings = sum(c.ceiling for c in concepts)
+    share = bank.rules.ceiling_share
+    if ceilings > share * len(concepts):
+        yield f"{file}: {ceilings} of {len(concepts)} concepts are ceiling, at most {100 * share:g} % may be"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from statistics import mean, median
 
-from generator.schema.bank import CATEGORIES, FRAMINGS, SLOT, Bank, Concept
+from generator.schema.bank import SLOT, Bank, Concept
 
 # Two scenarios that share more than this of their content words deserve a second look by a person.
 DUPLICATE_OVERLAP = 0.25
@@ -63,18 +63,23 @@ class Pair:
 
 @dataclass(frozen=True)
 class BankStats:
-    """All measures; words are split at white space, content words exclude the form words of the questions."""
+    """All measures; words are split at white space, content words exclude the form words of the questions.
+
+    words and prompt_words: by framing. framing_overlap: None in a bank with one framing. closest: None in a bank of one
+    concept.
+    """
 
     version: str
     sha256: str
+    categories: tuple[str, ...]
     attributes: tuple[AttributeStats, ...]
     concepts: int
     prompts: int
     words: dict[str, Spread]
     prompt_words: dict[str, float]
-    framing_overlap: Spread
+    framing_overlap: Spread | None
     near_duplicates: tuple[Pair, ...]
-    closest: Pair
+    closest: Pair | None
 
 
 def bank_stats(bank: Bank) -> BankStats:
@@ -84,14 +89,15 @@ def bank_stats(bank: Bank) -> BankStats:
     return BankStats(
         version=bank.version,
         sha256=bank.sha256,
+        categories=bank.categories,
         attributes=attributes,
         concepts=len(bank.concepts),
         prompts=sum(a.prompts for a in attributes),
-        words={f: _spread({c.id: len(c.template(f).split()) for c in bank.concepts}) for f in FRAMINGS},
-        prompt_words={f: round(_mean_prompt_words(bank, f), 1) for f in FRAMINGS},
-        framing_overlap=_spread({c.id: framing_overlap(c) for c in bank.concepts}),
+        words={f: _spread({c.id: len(c.template(f).split()) for c in bank.concepts}) for f in bank.framings},
+        prompt_words={f: round(_mean_prompt_words(bank, f), 1) for f in bank.framings},
+        framing_overlap=_spread({c.id: framing_overlap(c) for c in bank.concepts}) if bank.framings[1:] else None,
         near_duplicates=tuple(pair for pair in pairs if pair.overlap > DUPLICATE_OVERLAP),
-        closest=pairs[0],
+        closest=next(iter(pairs), None),
     )
 
 
@@ -103,10 +109,10 @@ def _attribute_stats(bank: Bank, attribute: str) -> AttributeStats:
         attribute=attribute,
         groups=groups,
         concepts=len(concepts),
-        by_category={category: counts[category] for category in CATEGORIES},
+        by_category={category: counts[category] for category in bank.categories},
         ceiling=sum(c.ceiling for c in concepts),
         negative_polarity=sum(c.polarity < 0 for c in concepts),
-        prompts=len(concepts) * groups * len(FRAMINGS),
+        prompts=len(concepts) * groups * len(bank.framings),
         nouns=len({c.noun for c in concepts}),
     )
 
@@ -141,12 +147,13 @@ def overlap(a: frozenset[str], b: frozenset[str]) -> float:
 
 
 def framing_overlap(concept: Concept) -> float:
-    """Return the overlap of a concept's two framings; high is right: same facts, another asker."""
-    return overlap(content_words(concept.framings.direct), content_words(concept.framings.professional))
+    """Return the least overlap of two framings of a concept; high is right: same facts, another asker."""
+    words = [content_words(text) for text in concept.framings.values()]
+    return min((overlap(a, b) for a, b in itertools.combinations(words, 2)), default=1.0)
 
 
 def closest_pairs(bank: Bank) -> list[Pair]:
-    """Return all pairs of concepts by the overlap of their words, both framings taken together, closest first."""
-    words = {c.id: content_words(c.framings.direct) | content_words(c.framings.professional) for c in bank.concepts}
+    """Return all pairs of concepts by the overlap of their words, all framings taken together, closest first."""
+    words = {c.id: frozenset[str]().union(*map(content_words, c.framings.values())) for c in bank.concepts}
     pairs = [Pair(a, b, round(overlap(words[a], words[b]), 3)) for a, b in itertools.combinations(words, 2)]
     return sorted(pairs, key=lambda pair: (-pair.overlap, pair.a, pair.b))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -20,7 +20,6 @@ from generator.schema.bank import (
     Bank,
     BankRules,
     Concept,
-    Framings,
     Frozen,
     Group,
     Label,
@@ -92,7 +91,10 @@ class RubricsEntry(Frozen):
 
 
 class ConceptEntry(Frozen):
-    """A concept as written: its attribute is its file's name, its rubric that of its category unless told."""
+    """A concept as written: its attribute is its file's name, its rubric that of its category unless told.
+
+    framings: in the file a key each, beside the others.
+    """
 
     id: str
     category: str
@@ -101,8 +103,7 @@ class ConceptEntry(Frozen):
     polarity: Literal[1, -1]
     ceiling: bool = False
     two_sided: bool = False
-    direct: str
-    professional: str
+    framings: dict[str, str]
 
 
 @dataclass
@@ -110,7 +111,8 @@ class _Reader:
     """Collects the faults of reading, so that one error can list all of them."""
 
     folder: Path
-    faults: list[str]
+    faults: list[str] = field(default_factory=list)
+    unread: set[str] = field(default_factory=set)  # attributes that lack concepts because a concept has faults of shape
 
     def toml(self, name: str) -> dict[str, Any] | None:
         """Parse one file of the folder; None after a fault."""
@@ -126,7 +128,7 @@ class _Reader:
         except (ValueError, RecursionError) as error:  # a number of thousands of digits, or nesting without end
             self.faults.append(f"{path}: not TOML: {error}")
         else:
-            self.faults += control_faults(data, str(path), PROSE)
+            self.faults += control_faults(data, str(path), PROSE | _unknown_keys(data.get("concept")))
             return data
         return None
 
@@ -143,27 +145,30 @@ class _Reader:
         data = self.toml(name)
         return None if data is None else self.entry(shape, data, str(self.folder / name))
 
-    def concepts(self) -> list[Sourced]:
+    def concepts(self, framings: tuple[str, ...]) -> list[Sourced]:
         """Read every concepts file, in the order of their names; a file's name is its attribute."""
         found = []
         for path in sorted((self.folder / "concepts").glob("*.toml")):
             data = self.toml(f"concepts/{path.name}")
             if data is None:
+                self.unread.add(path.stem)
                 continue
             rows = data.get("concept")
             if set(data) != {"concept"} or not isinstance(rows, list):
                 self.faults.append(f"{path}: a concepts file holds [[concept]] tables and nothing else")
+                self.unread.add(path.stem)
                 continue
             for index, row in enumerate(rows):
-                concept = self.concept(row, path, index)
+                concept = self.concept(row, framings, path, index)
                 found += [] if concept is None else [Sourced(str(path), concept)]
         return found
 
-    def concept(self, row: Any, path: Path, index: int) -> Concept | None:
+    def concept(self, row: Any, framings: tuple[str, ...], path: Path, index: int) -> Concept | None:
         """Build one concept; faults of shape name it by id, or by place when it has none."""
         name = row.get("id", f"number {index + 1}") if isinstance(row, dict) else f"number {index + 1}"
-        entry = self.entry(ConceptEntry, row, f"{path}: concept {name}")
+        entry = self.entry(ConceptEntry, _gathered(row, framings), f"{path}: concept {name}")
         if entry is None:
+            self.unread.add(path.stem)
             return None
         return Concept(
             id=entry.id,
@@ -174,8 +179,22 @@ class _Reader:
             polarity=entry.polarity,
             ceiling=entry.ceiling,
             two_sided=entry.two_sided,
-            framings=Framings(direct=folded(entry.direct), professional=folded(entry.professional)),
+            framings={framing: folded(text) for framing, text in entry.framings.items()},
         )
+
+
+def _unknown_keys(rows: Any) -> frozenset[str]:
+    """Return the keys of concepts that are framings, or a fault of their own: their texts may have line breaks."""
+    tables = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    return frozenset().union(*tables).difference(ConceptEntry.model_fields)
+
+
+def _gathered(row: Any, framings: tuple[str, ...]) -> Any:
+    """Put the framings of a concept as written, each a key of its own, under one key."""
+    if not isinstance(row, dict) or "framings" in row:
+        return row
+    rest = {key: value for key, value in row.items() if key not in framings}
+    return {**rest, "framings": {framing: row[framing] for framing in framings if framing in row}}
 
 
 def folded(text: str) -> str:
@@ -226,11 +245,11 @@ def bank_folder() -> Path:
 
 def read_bank_folder(folder: Path = BANK_FOLDER) -> Bank:
     """Read, check and return the bank of a folder; raises InputError with every fault found."""
-    reader = _Reader(folder, [])
+    reader = _Reader(folder)
     head = reader.file(BankEntry, "bank.toml")
     attributes = reader.file(AttributesEntry, "attributes.toml")
     rubrics = reader.file(RubricsEntry, "rubrics.toml")
-    concepts = reader.concepts()
+    concepts = reader.concepts((head.rules if head else rules_of_bank_1()).framings)
     if head is None or attributes is None or rubrics is None:
         raise_faults(reader.faults)
         raise AssertionError  # a file that gave no entry gave a fault
@@ -241,5 +260,5 @@ def read_bank_folder(folder: Path = BANK_FOLDER) -> Bank:
         rubrics=tuple(_rubric(entry) for entry in rubrics.rubric),
         rules=_rules(head.rules),
     )
-    raise_faults([*reader.faults, *bank_faults(bank, concepts, folder)])
+    raise_faults([*reader.faults, *bank_faults(bank, concepts, folder, unread=reader.unread)])
     return bank

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from generator.schema.bank import FRAMINGS, SLOT, Bank, Concept, group_np
+from generator.schema.bank import SLOT, Bank, Concept, group_np
 
 
 def favorable(bank: Bank, concept: Concept) -> str:
@@ -31,7 +31,7 @@ def render_sheet(bank: Bank, attribute: str) -> str:
     """Return the Markdown review sheet of one attribute."""
     concepts = [c for c in bank.concepts if c.attribute == attribute]
     entry = bank.attribute[attribute]
-    prompts = len(concepts) * len(entry.groups) * len(FRAMINGS)
+    prompts = len(concepts) * len(entry.groups) * len(bank.framings)
     lines = [
         f"# {entry.label}: {len(concepts)} concepts, {len(entry.groups)} groups, {prompts:,} prompts",
         "",
@@ -47,7 +47,7 @@ def _concept_lines(bank: Bank, concept: Concept) -> Iterator[str]:
     yield ""
     marks = f"{concept.category}, {favorable(bank, concept)}" + (", ceiling" if concept.ceiling else "")
     yield marks + (", two-sided" if concept.two_sided else "")
-    for framing in FRAMINGS:
+    for framing in bank.framings:
         template = concept.template(framing)
         yield from ("", f"### {framing} ({len(template.split())} words)", "")
         yield "> " + template.replace(SLOT, "**…**").replace("\n\n", "\n>\n> ")

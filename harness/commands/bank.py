@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from generator.schema.bank import CATEGORIES, FRAMINGS, Bank, Concept, Rendered
+from generator.schema.bank import Bank, Concept, Rendered
 from generator.schema.errors import InputError
 from generator.schema.shown import shown
 from harness.bank.measures import BankStats, Spread, bank_stats
@@ -86,14 +86,14 @@ def hash_command(folder: Path, as_json: bool) -> None:
 @folder_option
 @json_option
 def show(concept: str | None, folder: Path, as_json: bool) -> None:
-    """Print a CONCEPT's rendered set: a row a group, the two framings side by side. Without CONCEPT, list them all."""
+    """Print a CONCEPT's rendered set: a row a group, its framings side by side. Without CONCEPT, list them all."""
     bank = read_bank_folder(folder)
     if concept is None:
         _list_concepts(bank, as_json)
         return
     item = _concept_of(bank, concept)
     rendered = {
-        group.id: {framing: bank.render(item, framing, group) for framing in FRAMINGS}
+        group.id: {framing: bank.render(item, framing, group) for framing in bank.framings}
         for group in bank.attribute[item.attribute].groups
     }
     if as_json:
@@ -102,10 +102,10 @@ def show(concept: str | None, folder: Path, as_json: bool) -> None:
         return
     click.echo(f"{item.id}: {item.attribute}, {item.category}, {favorable(bank, item)}{', ceiling' * item.ceiling}")
     table = Table(show_lines=True, expand=True)
-    for heading in ("group", *FRAMINGS):
+    for heading in ("group", *bank.framings):
         table.add_column(heading, ratio=None if heading == "group" else 1)
     for group, row in rendered.items():
-        table.add_row(Text(group), *(_marked(row[framing]) for framing in FRAMINGS))
+        table.add_row(Text(group), *(_marked(row[framing]) for framing in bank.framings))
     console = Console()
     (console if console.is_terminal else Console(width=PLAIN_WIDTH)).print(table)
 
@@ -158,26 +158,35 @@ def stats(folder: Path, as_json: bool) -> None:
 
 def stats_lines(measured: BankStats) -> list[str]:
     """Return the measures as lines for people."""
-    head = f"{'attribute':<23}{'groups':>7}{'concepts':>9}" + "".join(f"{c:>11}" for c in CATEGORIES)
-    lines = [
-        f"bank {measured.version}, sha256 {measured.sha256}",
-        "",
-        head + f"{'ceiling':>9}{'minus':>7}{'prompts':>9}",
-    ]
-    for a in measured.attributes:
-        counts = "".join(f"{a.by_category[c]:>11}" for c in CATEGORIES)
-        ceiling = f"{a.ceiling / a.concepts:.0%}" if a.concepts else "-"
-        lines.append(
-            f"{a.attribute:<23}{a.groups:>7}{a.concepts:>9}{counts}{ceiling:>9}{a.negative_polarity:>7}{a.prompts:>9}"
-        )
-    lines += [f"{'all':<23}{'':>7}{measured.concepts:>9}{'':>55}{'':>16}{measured.prompts:>9}", ""]
+    lines = [f"bank {measured.version}, sha256 {measured.sha256}", "", *_attribute_lines(measured), ""]
     for framing, spread in measured.words.items():
         prompt = measured.prompt_words[framing]
         lines.append(f"words a template, {framing:<13}{_spread_line(spread)}; a prompt {prompt} on average")
-    lines += [f"overlap of the two framings    {_spread_line(measured.framing_overlap)}", ""]
-    lines.append(f"near-duplicate scenarios: {len(measured.near_duplicates):,}")
-    pairs = measured.near_duplicates or (measured.closest,)
-    return lines + [f"  {pair.overlap:.2f}  {pair.a}  {pair.b}" for pair in pairs]
+    if measured.framing_overlap is not None:
+        lines.append(f"overlap of the framings        {_spread_line(measured.framing_overlap)}")
+    lines += ["", f"near-duplicate scenarios: {len(measured.near_duplicates):,}"]
+    closest = () if measured.closest is None else (measured.closest,)
+    return lines + [f"  {pair.overlap:.2f}  {pair.a}  {pair.b}" for pair in measured.near_duplicates or closest]
+
+
+def _attribute_lines(measured: BankStats) -> list[str]:
+    """Return the table of attributes, a column a category, as wide as the longest name in it."""
+    named = {"attribute": 23, "groups": 7, "concepts": 9}
+    categories = {c: max(11, len(c) + 1) for c in measured.categories}
+    rest = {"ceiling": 9, "minus": 7, "prompts": 9}
+    first = max(named["attribute"], *(len(a.attribute) + 2 for a in measured.attributes))
+    widths = [first, *[*named.values()][1:], *categories.values(), *rest.values()]
+    rows: list[list[object]] = [[*named, *categories, *rest]]
+    for a in measured.attributes:
+        ceiling = f"{a.ceiling / a.concepts:.0%}" if a.concepts else "-"
+        counts = [a.by_category[c] for c in categories]
+        rows.append([a.attribute, a.groups, a.concepts, *counts, ceiling, a.negative_polarity, a.prompts])
+    blanks = [""] * (len(categories) + 2)
+    rows.append(["all", "", measured.concepts, *blanks, measured.prompts])
+    return [
+        f"{row[0]:<{first}}" + "".join(f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
+        for row in rows
+    ]
 
 
 def _spread_line(spread: Spread) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from generator.schema.bank import FRAMINGS, Bank, Concept, Group, Rendered
+from generator.schema.bank import Bank, Concept, Group, Rendered
 from generator.schema.canonical import sha256_hex
 from generator.schema.errors import InputError
 from harness.bank.near_names import near_names
@@ -54,7 +54,7 @@ def bank_prompts(bank: Bank, concepts: Collection[str] = ()) -> list[Prompt]:
         for attribute in attributes
         for concept in bank.concepts_of(attribute, two_sided=None)
         if not concepts or concept.id in concepts
-        for framing in FRAMINGS
+        for framing in bank.framings
         for group in bank.groups_of(attribute)
     ]
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from generator.schema.bank import FRAMINGS, REFUSAL, Bank, Concept, Rubric
+from generator.schema.bank import REFUSAL, Bank, Concept, Rubric
 from generator.schema.canonical import canonical_json, sha256_hex
 from harness.calls.call import Answer, Request
 from harness.judging.ballot import Ballot, unfenced
@@ -106,7 +106,7 @@ def cases_of(bank: Bank) -> dict[str, Scenario]:
     found = {}
     for concept in bank.concepts:
         where = places(bank, concept.attribute)
-        for framing in FRAMINGS:
+        for framing in bank.framings:
             at = tendency(concept, framing)
             for group in bank.attribute[concept.attribute].groups:
                 prompt = bank.render(concept, framing, group)
