@@ -10,6 +10,7 @@ import pytest
 
 from generator.schema.bank import Bank
 from generator.schema.errors import InputError
+from harness.eval.questions import bank_prompts
 from harness.plan.records import Prices, RunPlan
 from harness.plan.run_toml import check_pin, read_plan, run_folder
 from tests.factories import make_bank
@@ -284,6 +285,13 @@ class TestCheckPin:
         assert "bank.version is '0.0.1', the working bank is '0.0.2'" in caught.value.faults[0]
         assert bank.sha256 in caught.value.faults[1]
         assert other.sha256 in caught.value.faults[1]
+
+    def test_repeats_of_which_no_shard_holds_the_rows_are_refused(self) -> None:
+        bank = make_bank(("age", "gender"), groups=6, quota={"stance": 6, "regard": 6})
+        size = len(bank_prompts(bank))
+        check_pin(make_plan(live_data(bank) | {"repeats": 1_000_000 // size}), bank, "run.toml")
+        with pytest.raises(InputError, match=r"run.toml: repeats: .* at most 1,000,000 are read"):
+            check_pin(make_plan(live_data(bank) | {"repeats": 1_000_000 // size + 1}), bank, "run.toml")
 
 
 class TestRunFolder:

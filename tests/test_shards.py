@@ -184,6 +184,17 @@ class TestManifest:
         change_manifest(folder, counts={"scored": 1, "refused": 0, "contested": 0, "error": 0})
         assert f"counts.scored is 1; the shards hold {8 * PER_CONCEPT}" in faults(folder)
 
+    def test_more_repeats_than_a_shard_counts(self, folder):
+        change_manifest(folder, repeats=32_768)
+        assert "less than or equal to 32767" in faults(folder)
+
+    def test_a_plan_of_more_rows_than_are_read(self, tmp_path):
+        folder = make_run(
+            tmp_path / "run-one", bank=make_bank(("age", "gender"), groups=6, quota={"stance": 6, "regard": 6})
+        )
+        change_manifest(folder, repeats=32_767)
+        assert "x repeats 32,767 = 9,436,896 rows a model; at most 1,000,000 are read" in faults(folder)
+
     def test_a_bank_that_is_not_the_pinned_one(self, folder):
         change_manifest(folder, bank_sha256="0" * 64)
         assert f"bank.json: hashes to {BANK.sha256}; the manifest pins {'0' * 64}" in faults(folder)

@@ -145,6 +145,7 @@ def load_run(folder: Path, *, checked: Container[str] = frozenset(), each: Each 
     # Shards are checked against manifest and bank, so these two must hold before a row is looked at.
     raise_faults([*_bank_faults(manifest, bank, folder), *_manifest_faults(manifest, folder)])
     plan = RowExpectations(manifest, bank, Layout(bank, manifest.repeats))
+    raise_faults([f"{folder / 'manifest.json'}: {fault}" for fault in plan.layout.faults])
     audit = read_audit(folder / "audit.csv")
     wanted = frozenset(receipt for receipt, _ in audit or ())
     entries = {entry.model: entry for entry in sorted(manifest.shards, key=lambda e: e.model.encode())}

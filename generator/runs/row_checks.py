@@ -71,7 +71,11 @@ class RowExpectations:
 
     @cached_property
     def expected(self) -> pa.Table:
-        """The columns that follow from the bank alone: a row for every planned row of a model, in canonical order."""
+        """The columns that follow from the bank alone: a row per prompt, in canonical order.
+
+        Repeats of a prompt differ in nothing that the bank knows: a planned row's place divided by the repeats is the
+        place of its prompt.
+        """
         bank, rows = self.bank, []
         for block in self.layout.blocks:
             groups = bank.groups_of(block.attribute)
@@ -97,9 +101,7 @@ class RowExpectations:
                             }
                         )
         names = list(rows[0]) if rows else []
-        table = pa.Table.from_pylist(rows, schema=pa.schema([RECEIPT_SCHEMA.field(n) for n in names]))
-        # Repeats of a prompt differ in nothing that the bank knows.
-        return table.take(np.repeat(np.arange(len(rows)), self.layout.repeats))
+        return pa.Table.from_pylist(rows, schema=pa.schema([RECEIPT_SCHEMA.field(n) for n in names]))
 
     def receipt_ids(self, model: str, positions: Iterable[int]) -> list[str]:
         """Return the receipt ids that rows must have (contract: receipts, "Receipt id").
@@ -246,7 +248,7 @@ def _check_bank_columns(
 ) -> None:
     imported = plan.manifest.imported
     free = _OF_A_PROMPT if imported is not None and imported.matched_by == "topic" else ()
-    expected = plan.expected.take(positions)
+    expected = plan.expected.take(positions // plan.layout.repeats)
     for column in (name for name in expected.column_names if name not in free):
         _check_equal(table[column], expected[column], column, found)
     # These prompts do not follow from the bank, so each is held against its own hash alone.

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from generator.schema.bank import Bank
+from generator.schema.parquet_files import SHARD
 
 IntArray = npt.NDArray[np.int64]
 
@@ -86,6 +87,14 @@ class Layout:
     def size(self) -> int:
         """Return the number of planned rows of a model."""
         return sum(block.size for block in self.blocks)
+
+    @property
+    def faults(self) -> list[str]:
+        """Return what is wrong with the size of the plan (contract: receipts, "Bounds")."""
+        if self.size <= SHARD.rows:
+            return []
+        planned = f"{self.size // self.repeats:,} prompts x repeats {self.repeats:,} = {self.size:,} rows a model"
+        return [f"{planned}; at most {SHARD.rows:,} are read"]
 
     def positions(self, table: pa.Table) -> IntArray:
         """Return each row's place in the plan, -1 for a row that is not of the bank.

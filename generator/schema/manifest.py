@@ -113,7 +113,7 @@ class Manifest(Frozen):
     date: str
     bank_version: str
     bank_sha256: str
-    repeats: int = Field(ge=1)
+    repeats: int = Field(ge=1, le=32767)
     seeds: Seeds
     harness_sha: str
     judges: Judges

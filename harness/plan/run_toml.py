@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 from generator.schema.bank import Bank, read_bank, validation_faults
 from generator.schema.bounded_files import TOML, read_text
 from generator.schema.errors import InputError, raise_faults
+from generator.schema.layout import Layout
 from generator.schema.plain_text import control_faults
 from harness.plan.checks import plan_faults
 from harness.plan.records import RunPlan
@@ -44,7 +45,7 @@ def read_run_bank(folder: Path, working: Callable[[], Bank]) -> Bank:
 
 
 def check_pin(plan: RunPlan, bank: Bank, where: str, *, named: str = "the working bank") -> None:
-    """Refuse a plan that was made for another bank, called `named` (contract: stages, "run.toml")."""
+    """Refuse a plan for another bank, called `named`, or of too many rows (contract: stages, "run.toml")."""
     faults = []
     if plan.bank.version != bank.version:
         faults.append(f"{where}: bank.version is {plan.bank.version!r}, {named} is {bank.version!r}")
@@ -53,7 +54,7 @@ def check_pin(plan: RunPlan, bank: Bank, where: str, *, named: str = "the workin
             f"{where}: bank.sha256 is {plan.bank.sha256}, {named} hashes to {bank.sha256}; use the bank"
             " that this run was planned for, or plan a new run"
         )
-    raise_faults(faults)
+    raise_faults([*faults, *(f"{where}: repeats: {fault}" for fault in Layout(bank, plan.repeats).faults)])
 
 
 def load_plan(data: Any, *, run_id: str, where: str) -> RunPlan:
