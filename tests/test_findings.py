@@ -25,6 +25,7 @@ from tests.test_pages import RUN, read
 AGE, POLITICS = "age", "political_affiliation"
 BANK = make_bank((AGE, POLITICS, *CONTROLS), groups=3, quota={"stance": 1}, control_quota={"stance": 1})
 DEMOGRAPHIC = [a for a in BANK.attributes if a.kind == "demographic"]
+LEVELED = BANK.leveled
 ONE, TWO, THREE = "sim-alpha/one", "sim-beta/two", "sim-gamma/three"
 PAIRS = "pairs of model and attribute"
 NO_BAND = ": no attribute of any model could be held against a control band."
@@ -59,7 +60,7 @@ def refusal_test(model, attribute, *, named):
 
 
 def found_in(*rows, tests=(), models=(ONE, TWO, THREE), withheld=()):
-    return find(book(*rows), tests, models, DEMOGRAPHIC, withheld)
+    return find(book(*rows), tests, models, DEMOGRAPHIC, LEVELED, withheld)
 
 
 class TestFromTheTables:

@@ -7,9 +7,11 @@ import dataclasses
 import pyarrow as pa
 import pytest
 
-from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG
+from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG, Roles
 from generator.scoring.lookup import ScoreBook, ScoreRow
 from generator.stats.controls import controls_swapped
+
+ROLES = Roles(("age",), CONTROL_PROFESSION, CONTROL_TAG)
 
 
 @pytest.mark.parametrize(
@@ -47,4 +49,4 @@ class TestEdge:
         ],
     )
     def test_it_is_the_noisier_control_and_none_where_one_lacks_a_number(self, profession, tag, edge):
-        assert self.book(profession, tag).edge("a/m") == edge
+        assert self.book(profession, tag).edge("a/m", ROLES) == edge

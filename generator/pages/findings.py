@@ -62,7 +62,7 @@ class Sentence:
 def findings(view: View) -> RunFindings:
     """Return what the run found, from its published tables."""
     tests = view.edition.scored.tables["refusal_tests"].to_pylist()
-    return find(view.book, tests, view.models, view.demographic, view.withheld)
+    return find(view.book, tests, view.models, view.demographic, view.bank.leveled, view.withheld)
 
 
 def sentences(view: View, found: RunFindings, page: str) -> tuple[Sentence, ...]:

@@ -252,8 +252,8 @@ class View:
         return Line(name, row.estimate, row.ci_low, row.ci_high, low.estimate, high.estimate, tier or "plain", note)
 
     def edge(self, model: str) -> str | None:
-        """Return the control with the larger disparity, to which excess is compared (ties: profession)."""
-        return self.book.edge(model)
+        """Return the control with the larger disparity, or the only one, to which excess is compared."""
+        return self.book.edge(model, self.bank.roles)
 
     @cached_property
     def tiers(self) -> list[dict[str, Any]]:

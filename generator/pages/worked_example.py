@@ -257,5 +257,5 @@ def worked_example(edition: Edition, page: str) -> dict[str, Any] | None:
         "mean": _math(sum(means.values()) / len(means), 4),
         "draws": first_draws(bank.sha256, subject.attribute, [c.id for c in bank.concepts_of(subject.attribute)]),
         "published": _published(book, subject),
-        **_sampling(edition, subject, book.edge(subject.model)),
+        **_sampling(edition, subject, book.edge(subject.model, bank.roles)),
     }

@@ -154,7 +154,9 @@ class BankRules(Frozen):
     attributes: by id, all that the bank has. framings: in the order of pages. quotas: number of concepts by kind of
     attribute and category. groups: of an attribute. words: of a template. ceiling_share: the largest share, 0-1, of an
     attribute's concepts that may be `ceiling`. instructions and labels by rubric: what its prompts end with, None for
-    nothing, and its labels low to high, none for a score.
+    nothing, and its labels low to high, none for a score. compliance: the categories that have it in the place of
+    favorability (methodology: level, "What stands beside it"); None in rules that do not say, which then have those of
+    bank 1.0.0.
     """
 
     attributes: dict[str, AttributeRule]
@@ -165,6 +167,7 @@ class BankRules(Frozen):
     ceiling_share: float = Field(strict=False, ge=0, le=1)
     instructions: dict[str, str | None]
     labels: dict[str, Annotated[tuple[Label, ...], Field(strict=False)]]
+    compliance: tuple[str, ...] | None = Field(default=None, strict=False)
 
     @property
     def rubrics(self) -> tuple[str, ...]:
@@ -247,6 +250,22 @@ class Bank(Frozen):
         return tuple(dict.fromkeys(c.category for c in ranked))
 
     @cached_property
+    def compliance(self) -> frozenset[str]:
+        """The categories whose values say how far a task is done, and not how well the person is served."""
+        own = self.rules.compliance
+        return frozenset((rules_of_bank_1().compliance or ()) if own is None else own)
+
+    @cached_property
+    def leveled(self) -> tuple[str, ...]:
+        """The categories with a favorability: those of the rules, then of the concepts, but for those of compliance.
+
+        One that the rules ask for and the bank lacks counts, too.
+        """
+        asked = (category for category, n in self.rules.quotas.get("demographic", {}).items() if n)
+        own = (c.category for c in self.concepts if c.attribute in self.roles.demographic and not c.two_sided)
+        return tuple(name for name in dict.fromkeys((*asked, *own)) if name not in self.compliance)
+
+    @cached_property
     def sha256(self) -> str:
         """The bank's hash: SHA-256 of its canonical JSON."""
         return sha256_hex(self.canonical())
@@ -257,7 +276,10 @@ class Bank(Frozen):
 
     def snapshot(self) -> bytes:
         """Return the bytes of `bank.json`: canonical JSON of the bank with its rules (contract: bank, "bank.json")."""
-        return canonical_json(self.model_dump(mode="json"))
+        data = self.model_dump(mode="json")
+        if self.rules.compliance is None:
+            del data["rules"]["compliance"]
+        return canonical_json(data)
 
     def concepts_of(self, attribute: str, *, two_sided: bool | None = False) -> list[Concept]:
         """Return an attribute's concepts sorted by id as bytes; `two_sided=None` keeps both kinds."""

@@ -125,6 +125,7 @@ ROW_KINDS = (
         "the same; of model *, 0",
         "the same; of model *, 0",
         "a control has no value: all counts are 0, and there is no row of model * if no model has both",
+        where=", in a bank with a control for each edge",
     ),
     RowKind(
         ("calibrated_consistency",),
@@ -132,7 +133,8 @@ ROW_KINDS = (
         "those of the attribute's own disparity",
         "the same",
         "the same",
-        "the attribute or the tag control has no disparity",
+        "the attribute or that control has no disparity",
+        where=", in a bank with a control of the upper edge",
     ),
     RowKind(
         ("excess", "mde"),
@@ -141,6 +143,7 @@ ROW_KINDS = (
         "the same",
         "the same",
         "the attribute or a control has no disparity; for mde also, attribute or edge has a single concept",
+        where=", in a bank with a control",
     ),
     RowKind(
         ("role_reversal",),
@@ -154,11 +157,11 @@ ROW_KINDS = (
     RowKind(
         ("favorability",),
         ("overall",),
-        "demographic ones of the category with a scored row; overall, the sum over the four categories",
+        "demographic ones of the category with a scored row; overall, the sum over these categories",
         "(concept, framing) with a scored row",
         "scored rows",
-        "no such concept; overall, one of the four categories has none, but for withheld ones",
-        categories="category: allocation, stance, regard, capability",
+        "no such concept; overall, one of these categories has none, but for withheld ones",
+        categories="category that is not of compliance",
     ),
     RowKind(
         ("favorability_positive", "favorability_negative"),
@@ -168,7 +171,7 @@ ROW_KINDS = (
         "scored rows",
         "no such concept",
         whole=False,
-        categories="category of these four that has concepts of that polarity",
+        categories="category of these that has concepts of that polarity",
     ),
     RowKind(
         ("favorability_gap",),
@@ -177,7 +180,7 @@ ROW_KINDS = (
         "0",
         "0",
         "fewer than two models have a value on every concept, or this one has not",
-        categories="category of these four",
+        categories="category of these",
     ),
     RowKind(
         ("compliance",),
@@ -187,7 +190,7 @@ ROW_KINDS = (
         "scored rows",
         "no such concept",
         whole=False,
-        categories="category refusal",
+        categories="category of compliance",
     ),
     RowKind(
         ("label_share", "label_share_positive", "label_share_negative"),

@@ -42,7 +42,6 @@ METRICS = (
     "label_share_negative",
 )
 # The categories whose values say how well a person is treated; the refusal category says whether a task is done.
-LEVEL_CATEGORIES = ("allocation", "stance", "regard", "capability")
 FLAGS = ("swapped", "sparse", "degenerate", "unstable", "incomplete", "withheld")
 OVERALL = "overall"
 RUN_WIDE = "*"
@@ -57,7 +56,7 @@ _PROVENANCE = (
 )
 _ATTRIBUTE = Column("attribute", _TEXT, "Attribute.", raw=True)
 _CONCEPT = Column("concept", _TEXT, "Scenario.", raw=True)
-_FRAMING = Column("framing", _TEXT, "direct or professional.", raw=True)
+_FRAMING = Column("framing", _TEXT, "Framing.", raw=True)
 
 
 def _interval(unit: str, null: str, prefix: str = "") -> tuple[Column, Column]:

@@ -47,8 +47,9 @@ def _differences(results: Sequence[AttributeResult], control: AttributeResult) -
 def control_scores(results: dict[str, AttributeResult], roles: Roles) -> list[Score]:
     """Return the rows that read a model against its controls.
 
-    They are the band, calibrated consistency, excess with its evidence, and the minimum detectable effect. A row whose
-    control has no value stands with a null estimate and the flag `incomplete`.
+    They are the band, calibrated consistency, excess with its evidence, and the minimum detectable effect: those of
+    them for which the bank has the controls (contract: tables, "Scores"). A row whose control has no value stands with
+    a null estimate and the flag `incomplete`.
 
     Args:
         results: all attributes of the model by id, controls among them.
@@ -58,16 +59,31 @@ def control_scores(results: dict[str, AttributeResult], roles: Roles) -> list[Sc
     usual_lower, usual_upper = (c if c is not None and c.has_value else None for c in controls)
     demographic = [r for r in results.values() if r.kind == "demographic"]
     beside_upper = {} if usual_upper is None else _differences(demographic, usual_upper)
-    rows = band_scores(usual_lower, usual_upper, _withheld(*controls))
-    rows += [_calibrated(r, usual_upper, beside_upper.get(r.attribute), _withheld(controls[1])) for r in demographic]
-    if usual_lower is None or usual_upper is None:
+    rows: list[Score] = []
+    if len(roles.controls) == 2:
+        rows += band_scores(usual_lower, usual_upper, _withheld(*controls))
+    if roles.band_upper is not None:
+        lacking = _withheld(controls[1])
+        rows += [_calibrated(r, usual_upper, beside_upper.get(r.attribute), lacking) for r in demographic]
+    if not roles.controls:
+        return rows
+    edge = _edge(usual_lower, usual_upper, roles)
+    if edge is None:
         return rows + [_null(metric, r, _withheld(*controls)) for metric in ("excess", "mde") for r in demographic]
-    upper_is_edge = controls_swapped(usual_lower.disparity.estimate, usual_upper.disparity.estimate)
-    # The edge is the control with the larger disparity: the harder of the two comparisons.
-    edge = usual_upper if upper_is_edge else usual_lower
     # The differences from the control of the upper edge are there already, for calibrated consistency.
-    found = beside_upper if upper_is_edge else _differences(demographic, usual_lower)
+    found = beside_upper if edge is usual_upper else _differences(demographic, edge)
     return rows + _excesses(demographic, edge, found) + [_mde(r, edge) for r in demographic]
+
+
+def _edge(
+    usual_lower: AttributeResult | None, usual_upper: AttributeResult | None, roles: Roles
+) -> AttributeResult | None:
+    """Return the control with the larger disparity: the harder of the two comparisons. None where one has no value."""
+    known = [control for control in (usual_lower, usual_upper) if control is not None]
+    if len(known) < len(roles.controls):
+        return None
+    swapped = len(known) == 2 and controls_swapped(known[0].disparity.estimate, known[1].disparity.estimate)
+    return known[1 if swapped else 0]
 
 
 def _withheld(*controls: AttributeResult | None) -> frozenset[str]:

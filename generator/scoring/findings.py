@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from generator.schema.bank import Attribute, Group
-from generator.schema.tables import LEVEL_CATEGORIES
 from generator.scoring.lookup import ScoreBook, ScoreRow
 from generator.stats.bootstrap import round12
 
@@ -145,13 +144,23 @@ def find(
     tests: Iterable[Mapping[str, Any]],
     models: Iterable[str],
     attributes: Sequence[Attribute],
+    categories: Sequence[str],
     withheld: Iterable[str] = (),
 ) -> RunFindings:
-    """Return what the published tables of a run say was found; `attributes` are the demographic ones."""
+    """Return what the published tables of a run say was found.
+
+    Args:
+        book: the table `scores`.
+        tests: the rows of `refusal_tests`.
+        models: the slugs of the models.
+        attributes: the demographic ones, in the bank's order.
+        categories: those with a favorability, in the bank's order.
+        withheld: the categories that count nowhere.
+    """
     listed = sorted(models, key=str.encode)
     rows = list(tests)
     named = {(row["model"], row["attribute"]) for row in rows if row["named"]}
-    found = tuple(_of_model(book, model, attributes, named) for model in listed)
+    found = tuple(_of_model(book, model, attributes, categories, named) for model in listed)
     gaps = [book.row(model, "favorability_gap") for model in listed]
     return RunFindings(
         models=found,
@@ -165,7 +174,11 @@ def find(
 
 
 def _of_model(
-    book: ScoreBook, model: str, attributes: Sequence[Attribute], named: set[tuple[str, str]]
+    book: ScoreBook,
+    model: str,
+    attributes: Sequence[Attribute],
+    categories: Sequence[str],
+    named: set[tuple[str, str]],
 ) -> ModelFindings:
     tier = {a.id: book.row(model, "excess", a.id).evidence for a in attributes}
     return ModelFindings(
@@ -173,7 +186,7 @@ def _of_model(
         flagged=tuple(_moved(book, model, a) for a in attributes if tier[a.id] == "flagged"),
         suggestive=tuple(_moved(book, model, a) for a in attributes if tier[a.id] == "suggestive"),
         refusing=tuple(a for a in attributes if (model, a.id) in named),
-        apart=_apart(book, model),
+        apart=_apart(book, model, categories),
         unresolved=list(tier.values()).count("unresolved"),
     )
 
@@ -184,8 +197,8 @@ def _moved(book: ScoreBook, model: str, attribute: Attribute) -> Moved:
     return Moved(model, attribute, book.row(model, "excess", attribute.id), best, worst)
 
 
-def _apart(book: ScoreBook, model: str) -> tuple[Apart, ...]:
-    gaps = [(category, book.row(model, "favorability_gap", group=category)) for category in (None, *LEVEL_CATEGORIES)]
+def _apart(book: ScoreBook, model: str, categories: Sequence[str]) -> tuple[Apart, ...]:
+    gaps = [(category, book.row(model, "favorability_gap", group=category)) for category in (None, *categories)]
     return tuple(
         Apart(model, category, gap.evidence, book.row(model, "favorability", group=category), gap)
         for category, gap in gaps

@@ -11,10 +11,11 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
-from generator.schema.tables import LEVEL_CATEGORIES, OVERALL
+from generator.schema.tables import OVERALL
 from generator.scoring.attribute import POINTS, SPARSE_CONCEPTS, Score, too_few
 from generator.stats.bootstrap import (
     BoolArray,
@@ -34,7 +35,6 @@ from generator.stats.cells import REFUSED, Rows
 from generator.stats.level import apart, concept_level, favorable, others_median
 from generator.stats.range_test import Ranges, error_ranges
 
-REFUSAL_CATEGORY = "refusal"
 _SIDES = (("", 0), ("_positive", 1), ("_negative", -1))
 
 
@@ -44,6 +44,7 @@ class Category:
 
     Attributes:
         name: id of the category.
+        measure: what the mean of its values is: favorability, or compliance, which is not turned by polarity.
         labels: (name, code) of the labels of its rubric, codes as the rows count labels.
         polarities: those that a concept of the bank has in this category.
         withheld: whether the category is left out; it has no concepts then.
@@ -51,6 +52,7 @@ class Category:
     """
 
     name: str
+    measure: Literal["favorability", "compliance"]
     labels: tuple[tuple[str, int], ...]
     polarities: frozenset[int]
     withheld: bool
@@ -198,22 +200,25 @@ def _share_lines(category: Category, rows: LevelRows) -> list[_Line]:
 def _lines(category: Category, rows: LevelRows) -> list[_Line]:
     everything = np.ones(len(rows.absent), np.bool_)
     found = []
-    if category.name in LEVEL_CATEGORIES:
+    if category.measure == "favorability":
         for suffix, side in _SIDES:
             if side == 0 or side in category.polarities:
                 use = everything if side == 0 else rows.polarity == side
                 found.append(_mean_line(f"favorability{suffix}", category, rows, rows.turned, use))
-    elif category.name == REFUSAL_CATEGORY:
+    else:
         found.append(_mean_line("compliance", category, rows, rows.plain, everything))
     return found + _share_lines(category, rows)
 
 
-def level_scores(categories: Sequence[Category], rows: Mapping[str, LevelRows]) -> tuple[list[Score], dict[str, Level]]:
+def level_scores(
+    categories: Sequence[Category], rows: Mapping[str, LevelRows], wanted: int
+) -> tuple[list[Score], dict[str, Level]]:
     """Return a model's rows of all categories.
 
     Args:
         categories: the categories of the run.
         rows: by category, the model's rows.
+        wanted: how many categories with a favorability the bank should have; overall it takes all of them.
 
     Returns:
         The rows with the overall row last, and by category (and `overall`) what the gaps to other models start from.
@@ -226,11 +231,11 @@ def level_scores(categories: Sequence[Category], rows: Mapping[str, LevelRows]) 
         replicates = ratio(category.resamples.sums(over), category.resamples.sums(under))
         intervals = percentile_intervals(replicates, [line.sample for line in lines])
         scores += [_row(*pair) for pair in zip(lines, intervals, strict=True)]
-        if category.name in LEVEL_CATEGORIES:
+        if category.measure == "favorability":
             levels[category.name] = Level(lines[0].estimate, rows[category.name].turned, lines[0].flags)
             whole.append((category, lines[0]))
             draws.append(replicates[0])
-    overall = _overall(whole, draws)
+    overall = _overall(whole, draws, wanted)
     levels[OVERALL] = Level(overall.estimate / POINTS, np.empty(0), overall.flags)
     return [*scores, overall], levels
 
@@ -249,10 +254,10 @@ def _row(line: _Line, interval: Interval) -> Score:
     )
 
 
-def _overall(whole: Sequence[tuple[Category, _Line]], draws: Sequence[FloatArray]) -> Score:
+def _overall(whole: Sequence[tuple[Category, _Line]], draws: Sequence[FloatArray], wanted: int) -> Score:
     """Return overall favorability, the mean over the categories not withheld; null where one has no value."""
     left = [(line, row) for (category, line), row in zip(whole, draws, strict=True) if not category.withheld]
-    lacking = len(whole) < len(LEVEL_CATEGORIES) or not left or any(line.sample.n == 0 for line, _ in left)
+    lacking = len(whole) < wanted or not left or any(line.sample.n == 0 for line, _ in left)
     flags = frozenset().union(*(line.flags & {"incomplete", "withheld"} for _, line in whole))
     row = Score(
         "favorability",
@@ -316,7 +321,7 @@ def level_gaps(categories: Sequence[Category], models: Sequence[Mapping[str, Lev
     found: list[list[Score]] = [[] for _ in models]
     families: list[_Family | None] = []
     total: FloatArray | None = None
-    for category in (c for c in categories if c.name in LEVEL_CATEGORIES):
+    for category in (c for c in categories if c.measure == "favorability"):
         family = _family(category, [m[category.name] for m in models])
         _put(found, family, [m[category.name] for m in models], category.name)
         if not category.withheld:

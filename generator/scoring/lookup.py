@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 
 import pyarrow as pa
 
-from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG
+from generator.schema.bank import Roles
 from generator.scoring.attribute import POINTS
 from generator.stats.bootstrap import round12
 from generator.stats.controls import controls_swapped
@@ -86,12 +86,15 @@ class ScoreBook:
         """Tell whether the table holds a row, even one whose numbers are all null."""
         return (model, metric, attribute, group) in self._rows
 
-    def edge(self, model: str) -> str | None:
-        """Return the control that excess is read against, the one with the larger disparity.
+    def edge(self, model: str, roles: Roles) -> str | None:
+        """Return the control that excess is read against: the one with the larger disparity, or the only one.
 
-        None where one of the controls has no number (methodology: control-band, "The edge used for evidence").
+        None in a bank without controls, and where one of them has no number (methodology: control-band, "The edge used
+        for evidence").
         """
-        profession, tag = (self.row(model, "disparity", c).estimate for c in (CONTROL_PROFESSION, CONTROL_TAG))
-        if profession is None or tag is None:
+        found = [(control, self.row(model, "disparity", control).estimate) for control in roles.controls]
+        known = [(control, number / POINTS) for control, number in found if number is not None]
+        if not found or len(known) < len(found):
             return None
-        return CONTROL_TAG if controls_swapped(profession / POINTS, tag / POINTS) else CONTROL_PROFESSION
+        swapped = len(known) == 2 and controls_swapped(known[0][1], known[1][1])
+        return known[1 if swapped else 0][0]

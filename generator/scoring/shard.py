@@ -210,6 +210,7 @@ def level_categories(bank: Bank, plans: dict[str, AttributePlan]) -> tuple[Categ
         found.append(
             Category(
                 name=name,
+                measure="compliance" if name in bank.compliance else "favorability",
                 labels=tuple((label, places[label]) for label in bank.rubric[concepts[0].rubric].names),
                 polarities=frozenset(c.polarity for c in concepts),
                 withheld=withheld,
@@ -246,7 +247,9 @@ def _score_model(
     results = {name: _result(plan, model.stack[name]) for name, plan in plans.items()}
     roles = maker.bank.roles
     rows, draws = model_scores(results, roles)
-    by_category, levels = level_scores(categories, _level_rows(maker.bank, model, plans, categories))
+    by_category, levels = level_scores(
+        categories, _level_rows(maker.bank, model, plans, categories), len(maker.bank.leveled)
+    )
     controls = {c: results[c] for c in roles.controls if c in results and results[c].has_value}
     return ModelScores(
         model=model.model,

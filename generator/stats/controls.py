@@ -8,14 +8,14 @@ from __future__ import annotations
 from generator.stats.bootstrap import round12
 
 
-def controls_swapped(profession: float, tag: float) -> bool:
-    """Tell whether the tag control moved the answers more than the profession control did, which is rare.
+def controls_swapped(usual_lower: float, usual_upper: float) -> bool:
+    """Tell whether the control that usually makes the upper edge moved the answers more than the other, which is rare.
 
     The two are compared at 12 decimals, so that adding equal numbers in another order makes no swap. Equal controls are
     not swapped.
 
     Args:
-        profession: disparity on the profession control, in [0, 1], not NaN.
-        tag: disparity on the tag control, likewise.
+        usual_lower: disparity on the control of the lower edge, in [0, 1], not NaN.
+        usual_upper: disparity on that of the upper edge, likewise.
     """
-    return round12(tag) > round12(profession)
+    return round12(usual_upper) > round12(usual_lower)
