@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from generator.schema.bank import CATEGORIES, CONTROLS, DEMOGRAPHIC, FRAMINGS, Bank, load_bank
+from generator.schema.bank import CATEGORIES, CONTROLS, DEMOGRAPHIC, Bank, load_bank
 from generator.schema.canonical import hash_json, receipt_id, sha256_hex
 from generator.schema.columns import LATEST_FORMAT, RECEIPT_SCHEMA, VOTE_FIELDS, arrow_schema, receipt_columns
 from generator.schema.names import shard_name, simulated
@@ -308,7 +308,7 @@ def make_rows(
             answers=ask(model, concept.id, framing, group.id, repeat),
         )
         for concept in bank.concepts
-        for framing in FRAMINGS
+        for framing in bank.framings
         for group in bank.attribute[concept.attribute].groups
         for repeat in range(repeats)
     ]
