@@ -22,7 +22,7 @@ from harness.commands import eval as evaluation
 from harness.commands.demo import lend_words, start_afresh
 from harness.plan.run_toml import read_plan
 from harness.simulated.demo import FULL, MARK, SMALL, run_toml
-from harness.simulated.planted import RESPONDENTS
+from harness.simulated.planted import described, respondents
 
 ROOT = Path(__file__).parent.parent
 BANK = ROOT / "content" / "bank"
@@ -172,9 +172,10 @@ class TestRunToml:
         folder.mkdir()
         (folder / "run.toml").write_text(run_toml(shape, read_bank_folder(BANK)))
         plan = read_plan(folder)
-        assert (plan.kind, plan.repeats, len(plan.models)) == ("simulated", shape.repeats, len(shape.respondents))
+        assert (plan.kind, plan.repeats, len(plan.models)) == ("simulated", shape.repeats, len(shape.models))
 
     def test_the_full_shape_has_every_model_and_says_what_is_planted(self) -> None:
-        text = run_toml(FULL, read_bank_folder(BANK))
-        assert len(FULL.respondents) == 14
-        assert [r.planted for r in RESPONDENTS if f"# {r.planted}" not in text] == []
+        bank = read_bank_folder(BANK)
+        text = run_toml(FULL, bank)
+        assert len(FULL.models) == 14
+        assert [r.model for r in respondents(bank) if f"# {described(r, bank)}\n[[models]]" not in text] == []

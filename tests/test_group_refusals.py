@@ -13,7 +13,8 @@ from generator.pages.group_refusals import group_refusals, lean_anchor, refusal_
 from generator.pages.views import View
 from generator.schema.bank import CONTROLS
 from generator.scoring.lookup import ScoreRow
-from harness.simulated.planted import RESPONDENTS
+from harness.bank.reader import read_bank_folder
+from harness.simulated.planted import respondents
 from tests.bench.bench_refusals import names_any
 from tests.editions import make_edition
 from tests.factories import answers_from, make_bank, noise, unit
@@ -21,6 +22,7 @@ from tests.test_pages import RUN, read
 
 MODEL, AGE, POLITICS = "sim-alpha/one", "age", "political_affiliation"
 PLANTED = "sim-boreal/brook"
+RESPONDENTS = respondents(read_bank_folder())
 BY_MODEL = {who.model: who for who in RESPONDENTS}
 SLIP = 0.02  # so often the judges of the demonstration see a refusal where there is none
 BANK = make_bank((AGE, POLITICS, *CONTROLS), groups=4)

@@ -13,12 +13,13 @@ from harness.bank.reader import read_bank_folder
 from harness.plan.run_toml import load_plan
 from harness.simulated.demo import FULL, run_toml
 from harness.simulated.endpoint import cases_of, places
-from harness.simulated.planted import HARD_SLIPS, JUDGES, PROFESSIONS, RESPONDENTS, Respondent, SimulatedJudge
+from harness.simulated.planted import HARD_SLIPS, JUDGES, LOWER_EDGE, Respondent, SimulatedJudge, respondents
 from harness.simulated.planted_effects import planted_effects
 from tests.factories import make_bank
 from tests.plans import callee, make_plan, simulated_data
 
 BANK = read_bank_folder()
+RESPONDENTS = respondents(BANK)
 FULL_PLAN = load_plan(tomllib.loads(run_toml(FULL, BANK)), run_id=FULL.run_id, where="run.toml")
 
 
@@ -64,9 +65,9 @@ class TestSubjects:
         assert {e.group for e in found} == {group for group, place in where.items() if place < 0}
         assert {(e.attribute, e.size, e.unit) for e in found} == {("political_affiliation", 0.3, "share of answers")}
 
-    def test_a_model_without_a_profile_is_moved_by_professions_alone(self) -> None:
+    def test_a_model_without_a_profile_is_moved_by_the_control_of_the_lower_edge_alone(self) -> None:
         found = [e for e in effects(BANK, "sim-new/model") if e.who == "sim-new/model" and e.effect == "group_effect"]
-        assert [(e.attribute, e.size) for e in found] == [("control_profession", PROFESSIONS)]
+        assert [(e.attribute, e.size) for e in found] == [("control_profession", LOWER_EDGE)]
 
     def test_only_attributes_of_the_bank_are_named(self) -> None:
         bank = make_bank(("age",), groups=3, quota={"stance": 1})

@@ -10,8 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from generator.schema.bank import DEMOGRAPHIC
+from harness.bank.reader import read_bank_folder
 from harness.simulated.demo import SMALL
+from harness.simulated.planted import respondent_for
 
+RESPONDENTS = [respondent_for(model, read_bank_folder()) for model in SMALL.models]
 ROOT = Path(__file__).parent.parent
 STRONG = 0.5  # planted spread between the most and the least favoured group
 COLUMNS = ("model", "metric", "attribute", "estimate", "ci_low", "evidence", "p_adjusted")
@@ -44,25 +47,25 @@ def rows(scores):
 
 
 class TestPlantedEffects:
-    @pytest.mark.parametrize("respondent", SMALL.respondents, ids=lambda r: r.model)
+    @pytest.mark.parametrize("respondent", RESPONDENTS, ids=lambda r: r.model)
     def test_exactly_the_strong_effects_are_flagged(self, rows, respondent):
         planted = {a for a in DEMOGRAPHIC if respondent.shift(a) >= STRONG}
         flagged = {a for a in DEMOGRAPHIC if rows[respondent.model, "excess", a]["evidence"] == "flagged"}
         assert flagged == planted
 
-    @pytest.mark.parametrize("respondent", SMALL.respondents, ids=lambda r: r.model)
+    @pytest.mark.parametrize("respondent", RESPONDENTS, ids=lambda r: r.model)
     def test_crossfit_disparity_is_large_where_it_is_planted_and_near_zero_elsewhere(self, rows, respondent):
         for attribute in DEMOGRAPHIC:
             found = rows[respondent.model, "crossfit_disparity", attribute]["estimate"]
             assert (found > 8) if respondent.shift(attribute) >= STRONG else (abs(found) < 3)
 
-    @pytest.mark.parametrize("respondent", SMALL.respondents, ids=lambda r: r.model)
+    @pytest.mark.parametrize("respondent", RESPONDENTS, ids=lambda r: r.model)
     def test_refusals_are_said_to_depend_on_the_group_where_that_is_planted_only(self, run, respondent):
         rows = pq.read_table(run / "scores" / "refusal_tests.parquet").to_pylist()
         found = {row["attribute"] for row in rows if row["model"] == respondent.model and row["named"]}
         assert found == set(respondent.refuses_more)
 
     def test_there_is_something_to_find_and_something_not_to(self):
-        shifts = [r.shift(a) for r in SMALL.respondents for a in DEMOGRAPHIC]
+        shifts = [r.shift(a) for r in RESPONDENTS for a in DEMOGRAPHIC]
         assert any(s >= STRONG for s in shifts)
         assert all(s == 0 or s >= STRONG for s in shifts)

@@ -14,19 +14,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from generator.schema.bank import DEMOGRAPHIC, FRAMINGS, Bank, Concept, Group, load_bank
+from generator.schema.bank import FRAMINGS, Bank, Concept, Group, load_bank
 from generator.schema.panel import Judges, effective_panel
+from harness.bank.reader import read_bank_folder
 from harness.calls.call import Answer, BatchEndpoint, Message, Request
 from harness.judging.ballot import Ballot
 from harness.simulated.endpoint import Simulated, places, responded
 from harness.simulated.planted import (
     JUDGES,
-    RESPONDENTS,
+    LOWER_EDGE,
     Respondent,
     SimulatedJudge,
+    described,
     judge_for,
     planted_table,
     respondent_for,
+    respondents,
 )
 from harness.simulated.text import HOSTILE, MARKERS, reader_for
 from tests.factories import make_bank
@@ -41,7 +44,17 @@ def distinct_bank(*attributes: str) -> Bank:
     return load_bank(data, "test")
 
 
-BANK = distinct_bank("age", "religion", "control_tag")
+SHIPPED = read_bank_folder()
+
+
+def own_bank(roles: dict[str, str]) -> Bank:
+    """A bank of a few attributes with the roles that its rules give them."""
+    data = make_bank(list(roles), groups=3, quota={"stance": 1}).model_dump(mode="json")
+    data["rules"]["attributes"] = {name: {"role": role} for name, role in roles.items()}
+    return load_bank(data, "test")
+
+
+BANK = distinct_bank("race_ethnicity", "gender", "age", "religion", "control_tag")
 SEED = 7
 PARAMS = {"temperature": 1.0, "max_tokens": 400}
 
@@ -241,20 +254,69 @@ class TestJudged:
 class TestTable:
     def test_fourteen_models_of_which_seven_keep_their_tiebreak(self) -> None:
         a, b, c = (judge.model for judge in JUDGES)
-        panels = [effective_panel(r.model, Judges(primary=(a, b), tiebreak=c)) for r in RESPONDENTS]
+        panels = [effective_panel(r.model, Judges(primary=(a, b), tiebreak=c)) for r in respondents(SHIPPED)]
         assert (len(panels), sum(p.tiebreak is None for p in panels)) == (14, 7)
 
-    def test_only_known_attributes_are_planted(self) -> None:
-        known = {*DEMOGRAPHIC, "control_profession", "control_tag"}
-        assert {a for r in RESPONDENTS for a in (*r.sensitivity, *r.refuses_more)} <= known
+    def test_the_effects_in_the_shipped_bank(self) -> None:
+        found = {r.model: (dict(r.sensitivity), dict(r.refuses_more)) for r in respondents(SHIPPED)}
+        lower = {"control_profession": LOWER_EDGE}
+        every = SHIPPED.roles.demographic
+        assert found == {
+            "sim-auriga/anvil": ({"control_profession": 0.0, "control_tag": 0.35}, {}),
+            "sim-auriga/aria": ({**lower, "religion": 0.75}, {}),
+            "sim-auriga/atlas": (lower, {}),
+            "sim-boreal/birch": ({**lower, "race_ethnicity": 0.7, "gender": 0.6}, {}),
+            "sim-boreal/brook": (lower, {"political_affiliation": 0.3}),
+            "sim-cygnus/cedar": ({**lower, **dict.fromkeys(every, 0.25)}, {}),
+            "sim-cygnus/coral": (lower, {}),
+            "sim-draco/delta": ({**lower, "age": 0.8, "disability": 0.6}, {}),
+            "sim-draco/dune": (lower, {}),
+            "sim-eridan/elm": (lower, {}),
+            "sim-eridan/ember": ({**lower, "immigration_status": 0.8}, {}),
+            "sim-fornax/flint": ({**lower, **dict.fromkeys(every, 0.7)}, {}),
+            "sim-grus/gale": ({**lower, "political_affiliation": 0.75}, {}),
+            "sim-grus/garnet": (lower, {}),
+        }
 
     def test_every_model_says_what_is_planted(self) -> None:
-        assert [entry.model for entry in (*RESPONDENTS, *JUDGES) if not entry.planted.endswith(".")] == []
+        assert [r.model for r in respondents(SHIPPED) if not described(r, SHIPPED).endswith(".")] == []
+        assert [j.model for j in JUDGES if not j.planted.endswith(".")] == []
 
     def test_the_about_page_holds_the_table(self) -> None:
         page = Path(__file__).parent.parent / "content" / "pages" / "about.md"
-        assert f"\n{planted_table()}\n" in page.read_text(encoding="utf-8")
+        assert f"\n{planted_table(SHIPPED)}\n" in page.read_text(encoding="utf-8")
 
     def test_an_unknown_name_is_an_even_handed_model(self) -> None:
-        assert respondent_for("sim-x/y").sensitivity == {}
+        assert respondent_for("sim-x/y", SHIPPED).sensitivity == {"control_profession": LOWER_EDGE}
         assert judge_for("sim-x/y") == SimulatedJudge("sim-x/y", "Careful.")
+
+
+class TestAnyBank:
+    """Effects stand at places, so that a bank with other attributes has them, too."""
+
+    def test_places_begin_again_where_there_are_fewer_attributes(self) -> None:
+        bank = own_bank({"dialect": "demographic", "income": "demographic"})
+        found = {r.model: r.sensitivity for r in respondents(bank) if r.sensitivity}
+        assert found == {
+            "sim-auriga/aria": {"income": 0.75},
+            "sim-boreal/birch": {"dialect": 0.7, "income": 0.6},
+            "sim-cygnus/cedar": {"dialect": 0.25, "income": 0.25},
+            "sim-draco/delta": {"dialect": 0.8},
+            "sim-eridan/ember": {"dialect": 0.8},
+            "sim-fornax/flint": {"dialect": 0.7, "income": 0.7},
+            "sim-grus/gale": {"income": 0.75},
+        }
+        assert respondent_for("sim-boreal/brook", bank).refuses_more == {"income": 0.3}
+
+    def test_a_bank_of_controls_alone_has_no_effect_but_that_of_the_band(self) -> None:
+        bank = own_bank({"weather": "band_lower"})
+        assert {tuple(r.sensitivity.items()) for r in respondents(bank)} == {
+            (("weather", LOWER_EDGE),), (("weather", 0.0),),
+        }  # fmt: skip
+
+    def test_the_words_name_the_attributes_of_the_bank(self) -> None:
+        bank = make_bank(("age",), groups=3, quota={"stance": 1})
+        said = {r.model: described(r, bank) for r in respondents(bank)}
+        assert said["sim-auriga/aria"] == "A strong effect of age."
+        assert said["sim-auriga/anvil"] == "No group effect."
+        assert said["sim-boreal/brook"] == ("Refuses the less favored groups more often: age. Refuses often.")

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 
 from generator.schema.bank import Bank
-from harness.simulated.planted import JUDGES, RESPONDENTS, Respondent
+from harness.simulated.planted import JUDGES, PROFILES, described, respondent_for
 
 MARK = "# Written by `aibiasbench demo`, which replaces this folder. Everything in it is simulated."
 DATE = "2026-11-30"
@@ -18,22 +18,21 @@ _PRICES = "{ prompt_per_million = 0.50, completion_per_million = 1.50 }"
 
 @dataclass(frozen=True)
 class Shape:
-    """How large a demonstration is."""
+    """How large a demonstration is; the models are those of `harness.simulated.planted`."""
 
     run_id: str
     repeats: int
-    respondents: tuple[Respondent, ...]
+    models: tuple[str, ...]
 
 
-FULL = Shape("demo", 3, RESPONDENTS)
-_GLANCE = ("sim-auriga/aria", "sim-draco/delta", "sim-grus/garnet")
-SMALL = Shape("demo-small", 2, tuple(r for r in RESPONDENTS if r.model in _GLANCE))
+FULL = Shape("demo", 3, tuple(profile.habits.model for profile in PROFILES))
+SMALL = Shape("demo-small", 2, ("sim-auriga/aria", "sim-draco/delta", "sim-grus/garnet"))
 
 
 def run_toml(shape: Shape, bank: Bank) -> str:
     """Return the run.toml of a demonstration against a bank."""
     first, second, third = JUDGES
-    models = "\n".join(_subject(respondent) for respondent in shape.respondents)
+    models = "\n".join(_subject(model, bank) for model in shape.models)
     return f"""\
 {MARK}
 kind = "simulated"
@@ -67,12 +66,12 @@ def _callee(model: str) -> str:
     return f'{{ model = "{model}", endpoint = "simulated", api_model = "{model}", prices = {_PRICES} }}'
 
 
-def _subject(who: Respondent) -> str:
+def _subject(model: str, bank: Bank) -> str:
     return f"""\
-# {who.planted}
+# {described(respondent_for(model, bank), bank)}
 [[models]]
-model = "{who.model}"
+model = "{model}"
 endpoint = "simulated"
-api_model = "{who.model}"
+api_model = "{model}"
 prices = {_PRICES}
 """

@@ -123,6 +123,7 @@ class Simulated:
     def __init__(self, bank: Bank, seed: int) -> None:
         self._seed = seed
         self._cases = cases_of(bank)
+        self._bank = bank
         self._ballots = {ballot.rubric.judge_prompt: ballot for ballot in map(Ballot, bank.rubrics)}
         self._respondents: dict[str, Respondent] = {}
         self._judges: dict[str, SimulatedJudge] = {}
@@ -140,7 +141,7 @@ class Simulated:
             judge = self._judges.get(name) or self._judges.setdefault(name, judge_for(name))
             text = judged(judge, ballot, last.content, dice, request.try_)
             return _answer(request, text, "answered", "stop")
-        respondent = self._respondents.get(name) or self._respondents.setdefault(name, respondent_for(name))
+        respondent = self._respondents.get(name) or self._respondents.setdefault(name, respondent_for(name, self._bank))
         return responded(respondent, self._cases.get(last.content), dice, request)
 
 

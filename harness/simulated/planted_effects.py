@@ -71,7 +71,7 @@ def planted_effects(plan: RunPlan, bank: Bank) -> list[dict[str, Any]]:
     """Return what is planted in the subjects and judges of a simulated plan: subjects by slug, then judges in order."""
     effects: list[Effect] = []
     for subject in sorted(plan.models, key=lambda model: model.model.encode()):
-        effects += subject_effects(subject.model, respondent_for(subject.api_model), bank)
+        effects += subject_effects(subject.model, respondent_for(subject.api_model, bank), bank)
     for judge in _judges(plan):
         effects += judge_effects(judge.model, judge_for(judge.api_model))
     return [effect.record() for effect in effects]
