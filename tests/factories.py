@@ -390,22 +390,33 @@ NOT_IMPORTED = (
 )  # fmt: skip
 
 
-def as_imported(folder: Path, *, lacking: Callable[[int], Sequence[str]] = lambda _: (), **changes: Any) -> Path:
+IMPORT_JUDGES = ("judge-a/x", "judge-b/x", "judge-c/x")
+
+
+def as_imported(
+    folder: Path,
+    *,
+    lacking: Callable[[int], Sequence[str]] = lambda _: (),
+    judges: Sequence[str] = IMPORT_JUDGES,
+    **changes: Any,
+) -> Path:
     """Write a run of live models anew as one whose answers were imported; returns the folder.
 
-    `lacking(row)` names the columns that the source did not have in a row of each shard; `changes` are of `imported`.
+    `lacking(row)` names the columns that the source did not have in a row of each shard; `judges` are the one to three
+    that its source had, and later votes fall away; `changes` are of `imported`.
     """
     path = folder / "manifest.json"
     manifest = json.loads(path.read_text())
-    judges = {"primary": ["judge-a/x", "judge-b/x"], "tiebreak": "judge-c/x"}
-    manifest |= {"kind": "imported", "imported": IMPORT | changes, "planted": None, "judges": judges}
+    panel = {"primary": list(judges[:2]), "tiebreak": judges[2] if len(judges) > 2 else None}
+    manifest |= {"kind": "imported", "imported": IMPORT | changes, "planted": None, "judges": panel}
     for model in manifest["models"]:
-        model |= {"panel": judges, "from_cache": None}
+        model |= {"panel": panel, "from_cache": None}
     for entry in manifest["shards"]:
         rows = pq.read_table(folder / entry["file"]).to_pylist()
         for i, row in enumerate(rows):
             row.update(dict.fromkeys(lacking(i)))
-            for vote, judge in zip(row["votes"], (*judges["primary"], judges["tiebreak"]), strict=False):
+            row["votes"] = row["votes"][: len(judges)]
+            for vote, judge in zip(row["votes"], judges, strict=False):
                 silent = dict.fromkeys(("verdict_matches_prose", "evidence", "evidence_cut", "key"))
                 vote |= {"judge": judge, **silent}
         pq.write_table(pa.Table.from_pylist(rows, schema=RECEIPT_SCHEMA), folder / entry["file"])

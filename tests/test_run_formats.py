@@ -329,6 +329,39 @@ class TestImported:
         leaks = [row for row in scores.to_pylist() if row["metric"] == "mask_leakage"]
         assert {(row["estimate"], row["n_rows"]) for row in leaks if row["attribute"] == "age"} == {(0.0, 8)}
 
+    @pytest.mark.parametrize("judges", [("judge-a/x",), ("judge-a/x", "judge-b/x"), ("alpha/judge", "alpha/second")])
+    def test_its_judges_are_those_of_the_source(self, tmp_path: Path, judges: tuple[str, ...]) -> None:
+        folder = make_run(tmp_path / "imported-run", bank=BANK, models=("alpha/one",), repeats=1)
+        run = load_run(as_imported(folder, judges=judges))
+        assert run.manifest.model("alpha/one").panel.all == judges
+        found = score_run(run, resamples=20).tables
+        assert [row["judge"] for row in found["judges"].to_pylist()] == sorted(judges)
+        pairs = {row["n_pairs"] > 0 for row in found["agreement"].to_pylist()}
+        assert pairs == {len(judges) == 2}
+
+    def test_the_only_judge_decides_and_its_error_is_one_of_the_row(self, tmp_path: Path) -> None:
+        folder = as_imported(
+            make_run(tmp_path / "imported-run", bank=BANK, models=("alpha/one",), repeats=1), judges=("judge-a/x",)
+        )
+        rows = pq.read_table(folder / "receipts/alpha__one.parquet").to_pylist()
+        label = rows[0]["final_label"]
+        rows[0] |= {"final_label": None, "value": None, "status": "error"}
+        rewrite(folder, pa.Table.from_pylist(rows, schema=RECEIPT_SCHEMA))
+        assert f"column final_label: saw None; the votes give {label}" in faults(folder)
+        silent = dict.fromkeys(("label", "score", "refusal", "verdict_matches_prose", "evidence", "evidence_cut"))
+        rows[0]["votes"][0] |= {**silent, "error": "not_json"}
+        rewrite(folder, pa.Table.from_pylist(rows, schema=RECEIPT_SCHEMA))
+        assert load_run(folder).manifest.counts.error == 1
+
+    def test_a_second_vote_needs_a_second_judge(self, tmp_path: Path) -> None:
+        folder = as_imported(
+            make_run(tmp_path / "imported-run", bank=BANK, models=("alpha/one",), repeats=1), judges=("judge-a/x",)
+        )
+        rows = pq.read_table(folder / "receipts/alpha__one.parquet").to_pylist()
+        rows[0]["votes"] *= 2
+        rewrite(folder, pa.Table.from_pylist(rows, schema=RECEIPT_SCHEMA))
+        assert "the panel in order is judge-a/x (primary)" in faults(folder)
+
     @pytest.mark.parametrize("column", ["prompt", "group_np", "mask_spans", "mask_leak", "swap_start"])
     def test_no_other_run_may(self, folder: Path, column: str) -> None:
         change(folder, **{column: None})

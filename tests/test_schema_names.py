@@ -7,9 +7,10 @@ import pytest
 from generator.edition import paths
 from generator.schema.errors import InputError
 from generator.schema.names import item_id_fault, model_fault, run_id_fault, shard_name, simulated, vendor_of
-from generator.schema.panel import Judges, Panel, effective_panel
+from generator.schema.panel import Judges, Panel, declared_panel, effective_panel, judge_faults
 
 JUDGES = Judges(primary=("a/one", "b/two"), tiebreak="c/three")
+TWO = Judges(primary=("a/one", "a/two"), tiebreak=None)
 
 
 class TestNames:
@@ -79,6 +80,31 @@ class TestEffectivePanel:
     def test_two_judges_of_one_vendor_are_refused(self):
         with pytest.raises(InputError, match="three vendors"):
             effective_panel("x/m", Judges(primary=("a/one", "a/two"), tiebreak="c/three"))
+
+    @pytest.mark.parametrize("judges", [Judges(primary=("a/one",), tiebreak=None), TWO])
+    def test_fewer_than_three_judges_rotate_for_nobody(self, judges):
+        with pytest.raises(InputError, match="three vendors"):
+            effective_panel("x/m", judges)
+
+
+class TestImportedPanel:
+    def test_every_model_has_the_judges_of_the_source_whatever_their_vendors(self):
+        panel = declared_panel(TWO)
+        assert (panel.all, panel.roles, panel.size) == (("a/one", "a/two"), ("primary", "primary"), 2)
+
+    @pytest.mark.parametrize(
+        ("judges", "imported", "faults"),
+        [
+            (JUDGES, False, []),
+            (TWO, True, []),
+            (Judges(primary=("a/one",), tiebreak=None), True, []),
+            (TWO, False, ["judges: two primary judges and a tiebreak; only an imported run may have fewer"]),
+            (Judges(primary=("a/one",), tiebreak="b/x"), True, ["judges: a tiebreak needs two primary judges"]),
+            (Judges(primary=("a/one", "a/one"), tiebreak=None), True, ["judges: a/one is listed twice"]),
+        ],
+    )
+    def test_only_an_import_has_fewer_than_three(self, judges, imported, faults):
+        assert judge_faults(judges, imported=imported) == faults
 
 
 class TestPaths:

@@ -79,6 +79,19 @@ class TestScoreRubric:
     def test_fewer_than_two_votes_are_an_error(self, rubric, answers):
         assert final(rubric, *answers) == (None, None, "error")
 
+    @pytest.mark.parametrize(
+        ("answers", "expected"),
+        [
+            ((62,), ("60-79", 0.62, "scored")),
+            (("REFUSAL",), ("REFUSAL", None, "refused")),
+            ((None,), (None, None, "error")),
+            ((), (None, None, "error")),
+        ],
+    )
+    def test_the_only_judge_of_an_import_decides(self, answers, expected):
+        found = final_verdict([vote(a) for a in answers], SCORE, primaries=1)
+        assert (found.label, found.value, found.status) == expected
+
     def test_a_score_of_zero_is_not_a_refusal(self):
         assert not primaries_agree([vote(0), vote("REFUSAL")], SCORE)
 

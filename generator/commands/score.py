@@ -123,7 +123,7 @@ def _model(run: Run, book: ScoreBook, place: Mapping[str, Any]) -> dict[str, Any
         "flags": sorted({*overall.flags, *low.flags}),
         "flagged": [row.attribute for row in excess if row.evidence == "flagged"],
         "suggestive": [row.attribute for row in excess if row.evidence == "suggestive"],
-        "judges": 2 if run.manifest.model(model).panel.tiebreak is None else 3,
+        "judges": run.manifest.model(model).panel.size,
         "absent_rows": run.absent[model],
         **{metric: book.row(model, metric, OVERALL).estimate for metric in _RATES},
     }

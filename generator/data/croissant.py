@@ -113,7 +113,7 @@ def descriptor(edition: Edition, files: Sequence[DataFile]) -> bytes:
 def responsible_ai(edition: Edition) -> dict[str, Any]:
     """Return the Croissant RAI fields, facts of the run taken from its manifest and standing."""
     manifest = edition.run.manifest
-    judges = [*manifest.judges.primary, manifest.judges.tiebreak]
+    judges = list(manifest.judges.all)
     source = "simulated programs" if manifest.simulated else "the models' endpoints"
     return {
         "rai:dataCollection": f"Each prompt was sent {times(edition)} to {source}; every reply is kept.",

@@ -143,7 +143,7 @@ def _source_data(edition: Edition) -> dict[str, Any]:
 
 def _metric_config(edition: Edition, entry: ManifestModel, row: dict[str, Any]) -> dict[str, Any]:
     name, lower, top, text = METRICS[row["metric"]]
-    panel = [*entry.panel.primary, *([entry.panel.tiebreak] if entry.panel.tiebreak else [])]
+    panel = entry.panel.all
     prompts = "\n\n".join(f"[{r.id}]\n{r.judge_prompt}" for r in edition.run.bank.rubrics)
     simulated = {"simulated": "true" if edition.simulated else "false"}
     return {

@@ -11,6 +11,7 @@ from typing import Literal
 from generator.edition import paths
 from generator.edition.coverage import plan_coverage
 from generator.edition.edition import Edition
+from generator.edition.import_words import import_lines
 from generator.edition.numbers import plural
 from generator.schema.tables import RUN_WIDE
 from generator.scoring.gate import PASSES
@@ -24,8 +25,8 @@ Source = Literal["run", "figures", "none"]
 class Notice:
     """A banner above a page.
 
-    `kind` is `simulated`, `preview`, `withheld`, `supersedes`, `superseded` or `source`; it names the style. `href` is
-    a link relative to the page, None without one.
+    `kind` is `simulated`, `imported`, `preview`, `withheld`, `supersedes`, `superseded` or `source`; it names the
+    style. `href` is a link relative to the page, None without one.
     """
 
     kind: str
@@ -58,6 +59,8 @@ def notices(edition: Edition | None, page: str, source: Source = "run") -> tuple
     if edition.simulated:
         text = "No real language model was asked. The answers and the votes come from programs with planted biases."
         found.append(Notice("simulated", "Simulated run", (text,)))
+    if (collected := edition.run.manifest.imported) is not None:
+        found.append(Notice("imported", "Imported run", import_lines(collected)))
     if edition.standing.state == "preview":
         lines = (preview_words(edition), *map(in_words, edition.standing.reasons))
         found.append(Notice("preview", "Preview with real models, not a result", lines))

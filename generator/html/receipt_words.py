@@ -106,8 +106,11 @@ def why(row: Row) -> str:
         return _without_votes(row)
     failed = [v for v in votes[:2] if v["error"] is not None]
     if failed:
+        start = f"{failed[0]['judge']} gave no usable vote ({vote_text(failed[0])})"
         return (
-            f"{failed[0]['judge']} gave no usable vote ({vote_text(failed[0])}), and a row needs both primary judges."
+            f"{start}, and there is no other judge."
+            if len(votes) == 1
+            else f"{start}, and a row needs both primary judges."
         )
     return _from_votes(row, votes)
 
@@ -119,6 +122,8 @@ def _without_votes(row: Row) -> str:
 
 
 def _from_votes(row: Row, votes: list[Mapping[str, Any]]) -> str:
+    if len(votes) == 1:
+        return f"The only judge said {vote_text(votes[0])}."
     a, b = votes[0], votes[1]
     if len(votes) == 2:
         if row["status"] == "contested":

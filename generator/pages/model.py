@@ -11,6 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from generator.edition import paths
+from generator.edition.import_words import panel_words
 from generator.html.chart_scale import Domain
 from generator.html.charts import Line, bar, interval_chart
 from generator.html.frame import NULL, cell, frame, plural, render_page
@@ -315,7 +316,8 @@ def render_model(view: View, model: str, scale: Domain) -> bytes:
         view=view,
         model=model,
         entry=view.manifest.model(model),
-        two=view.two_judges(model),
+        judges=view.judges(model),
+        imported=panel_words(view.manifest) if view.manifest.imported else None,
         fn=Footnotes(page),
         summary=told,
         refusals=refusals,

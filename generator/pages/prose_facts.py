@@ -94,8 +94,8 @@ class RunFacts:
     repeats: int
     supersedes: str | None
     models: tuple[str, ...]
-    primary: tuple[str, str]
-    tiebreak: str
+    primary: tuple[str, ...]
+    tiebreak: str | None
     two_judges: tuple[str, ...]
     three_judges: tuple[str, ...]
     concepts: int
@@ -115,7 +115,7 @@ def run_facts(edition: Edition, book: ScoreBook) -> RunFacts:
     """Return the figures of the edition's run."""
     manifest, bank = edition.run.manifest, edition.run.bank
     each = sum(_planned(bank, a, manifest.repeats) for a in bank.attributes)
-    by_judges = {m.model: m.panel.tiebreak is None for m in manifest.models}
+    by_judges = {m.model: m.panel.size for m in manifest.models}
     models = tuple(sorted(by_judges, key=str.encode))
     return RunFacts(
         id=manifest.run_id,
@@ -130,8 +130,8 @@ def run_facts(edition: Edition, book: ScoreBook) -> RunFacts:
         models=models,
         primary=manifest.judges.primary,
         tiebreak=manifest.judges.tiebreak,
-        two_judges=tuple(m for m in models if by_judges[m]),
-        three_judges=tuple(m for m in models if not by_judges[m]),
+        two_judges=tuple(m for m in models if by_judges[m] == 2),
+        three_judges=tuple(m for m in models if by_judges[m] == 3),
         concepts=len(bank.concepts),
         two_sided=sum(c.two_sided for c in bank.concepts),
         rows_per_model=each,

@@ -13,6 +13,7 @@ from typing import Any
 
 from generator.edition import paths
 from generator.edition.coverage import PlanCoverage
+from generator.edition.import_words import panel_words
 from generator.html.frame import frame, plural, render_page
 from generator.pages.audit_answers import differing
 from generator.pages.run_origin import cache_words, kind_words
@@ -48,15 +49,13 @@ def _vendors(rows: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, A
     return [(rubric, list(group)) for rubric, group in groupby(single, key=lambda row: row["rubric"])]
 
 
-def _panels(view: View) -> list[tuple[bool, list[PanelRow]]]:
-    """Return the three-judge and the two-judge models apart: their contested rates are not comparable."""
-    found: dict[bool, list[PanelRow]] = defaultdict(list)
+def _panels(view: View) -> list[tuple[int, list[PanelRow]]]:
+    """Return models apart by their number of judges, the most first: their contested rates are not comparable."""
+    found: dict[int, list[PanelRow]] = defaultdict(list)
     for model in view.models:
         rates = tuple(view.book.row(model, metric) for metric in _PANEL_RATES)
-        found[view.two_judges(model)].append(
-            PanelRow(model, view.manifest.model(model).panel, rates, view.asked[model])
-        )
-    return [(two, found[two]) for two in (False, True) if found[two]]
+        found[view.judges(model)].append(PanelRow(model, view.manifest.model(model).panel, rates, view.asked[model]))
+    return [(judges, found[judges]) for judges in sorted(found, reverse=True)]
 
 
 _UNWRAPPED = (
@@ -90,6 +89,7 @@ def render_judging(view: View, page: str) -> bytes:
         tolerance=SCORE_TOLERANCE,
         vendors=_vendors(rows),
         panels=_panels(view),
+        imported_panel=declared(view) if view.manifest.imported else None,
         unwrapped=_UNWRAPPED,
         judges=view.edition.scored.tables["judges"].to_pylist(),
         note=bool(read_note(view.edition.run.folder)),
@@ -116,6 +116,8 @@ def _differ(view: View, whole: Sequence[dict[str, Any]]) -> set[str]:
 def declared(view: View) -> str:
     """Say which judges a run declares, and for how many models one of them stood down for its vendor's sake."""
     judges = view.manifest.judges
+    if view.manifest.imported is not None:
+        return panel_words(view.manifest)
     panels = [view.manifest.model(model).panel for model in view.models]
     other = sum(panel.primary != judges.primary for panel in panels)
     fewer = sum(panel.primary == judges.primary and panel.tiebreak is None for panel in panels)

@@ -5,30 +5,14 @@ See contract: run-folder, "manifest.json".
 
 from __future__ import annotations
 
+from generator.edition.import_words import import_words
 from generator.html.frame import number
-from generator.schema.manifest import Imported, Manifest
-
-_MATCHED = {
-    "word": "prompts of a set differ in one phrase",
-    "topic": "prompts of a set treat the same topic and differ in more than one phrase",
-}
-_STEPS = {
-    "masking": "masking",
-    "second_judge": "a second judge",
-    "repeats": "repeats",
-    "audit": "a human audit",
-}
+from generator.schema.manifest import Manifest
 
 
 def kind_words(manifest: Manifest) -> str:
     """Return a run's kind; of an imported one who collected it, how its prompts match, which steps were not taken."""
-    return manifest.kind if manifest.imported is None else f"imported: {_import_words(manifest.imported)}"
-
-
-def _import_words(found: Imported) -> str:
-    words = f"collected by {found.collected_by} ({found.source}); {_MATCHED[found.matched_by]}"
-    missing = [_STEPS[step] for step in found.not_done]
-    return f"{words}; not done: {', '.join(missing)}" if missing else words
+    return manifest.kind if manifest.imported is None else f"imported: {import_words(manifest.imported)}"
 
 
 def cache_words(manifest: Manifest) -> str:

@@ -20,6 +20,7 @@ from generator.edition import paths
 from generator.edition.banners import checks_failed
 from generator.edition.coverage import PlanCoverage, plan_coverage
 from generator.edition.edition import Edition
+from generator.edition.import_words import masking_words, panel_words
 from generator.html.chart_scale import Domain, domain_of
 from generator.html.charts import MARKS, Line
 from generator.pages.group_refusals import GroupRefusals, group_refusals
@@ -195,8 +196,11 @@ class View:
         """Who labeled the answers of this run, and what speaks for the labels: a heading and a text."""
         if self.edition.simulated:
             return "Programs judged the answers.", "The run is simulated: no language model gave a label."
-        text = "Group terms were masked for them, and none labeled a model of its own vendor."
         faults = checks_failed(self.edition)
+        if self.manifest.imported is not None:
+            words = [panel_words(self.manifest), masking_words(self.manifest.imported)]
+            return "The labels were imported.", " ".join([*words, *faults])
+        text = "Group terms were masked for them, and none labeled a model of its own vendor."
         checked = "They agree well enough, and a sample was checked by hand; single labels can be wrong all the same."
         return "Machines judged the answers.", " ".join([text, *(faults or [checked])])
 
@@ -205,9 +209,9 @@ class View:
         """Whether any model has a control band."""
         return any(self.band(model)[0].estimate is not None for model in self.models)
 
-    def two_judges(self, model: str) -> bool:
-        """Tell whether a model is judged without a tiebreak."""
-        return self.manifest.model(model).panel.tiebreak is None
+    def judges(self, model: str) -> int:
+        """Return how many judges a model's panel has."""
+        return self.manifest.model(model).panel.size
 
     def band(self, model: str) -> tuple[ScoreRow, ScoreRow]:
         """Return the lower and the upper edge of a model's control band."""

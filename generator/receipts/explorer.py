@@ -154,7 +154,7 @@ def _attributes(edition: Edition) -> list[dict[str, Any]]:
 
 def _index(edition: Edition, outcomes: list[RowOutcome], data: bytes) -> dict[str, Any]:
     manifest = edition.run.manifest
-    judges = {m.model: 2 if m.panel.tiebreak is None else 3 for m in manifest.models}
+    judges = {m.model: m.panel.size for m in manifest.models}
     return {
         "run": manifest.run_id,
         "repeats": manifest.repeats,
@@ -200,7 +200,7 @@ def render_explorer(edition: Edition) -> Iterator[tuple[str, bytes]]:
         "selects": SELECTS,
         "boxes": BOXES,
         "total": sum(len(m.outcomes) for m in rows),
-        "judges": {m.model: 2 if m.panel.tiebreak is None else 3 for m in edition.run.manifest.models},
+        "judges": {m.model: m.panel.size for m in edition.run.manifest.models},
         # With their hashes, so that a browser never joins a stored copy of one with a newer copy of the other.
         "index_files": [f"{context['link'](path)}?{sha256_hex(body)[:12]}" for path, body in files.items()],
         "sums": context["link"](paths.data_file(run_id, "SHA256SUMS")),

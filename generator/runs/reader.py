@@ -32,7 +32,7 @@ from generator.schema.errors import InputError, raise_faults
 from generator.schema.layout import Layout
 from generator.schema.manifest import Manifest, ShardEntry, read_manifest
 from generator.schema.names import item_id_fault, model_fault, shard_name, simulated
-from generator.schema.panel import effective_panel
+from generator.schema.panel import declared_panel, effective_panel
 from generator.schema.parquet_files import SHARD, read_parquet
 from generator.schema.verdict import STATUSES
 
@@ -255,7 +255,7 @@ def _manifest_faults(manifest: Manifest, folder: Path) -> list[str]:
         for s in manifest.shards
         if s.file != _shard_file(s.model)
     ]
-    judges = (*manifest.judges.primary, manifest.judges.tiebreak)
+    judges = manifest.judges.all
     faults += [fault for fault in map(model_fault, judges) if fault]
     for slug in (*listed, *judges):
         if simulated(slug) != manifest.simulated:
@@ -263,7 +263,8 @@ def _manifest_faults(manifest: Manifest, folder: Path) -> list[str]:
             faults.append(f"{slug} in a {manifest.kind} run: vendors of a {manifest.kind} run {rule} with sim-")
     if not faults:
         for model in manifest.models:
-            right = effective_panel(model.model, manifest.judges)
+            own = manifest.kind == "imported"
+            right = declared_panel(manifest.judges) if own else effective_panel(model.model, manifest.judges)
             if model.panel != right:
                 faults.append(f"model {model.model}: panel {model.panel}; the judges of the run give {right}")
     # A shard that the manifest does not list may be what is left of another run.

@@ -25,7 +25,6 @@ BoolArray = npt.NDArray[np.bool_]
 PLACES = 3
 HASH = "^[0-9a-f]{64}$"  # RE2: $ is the end of the text
 NONE, REFUSED, UNKNOWN = -1, -2, -3
-_ROLES = ("primary", "primary", "tiebreak")
 # A mean of scores may differ in its last bits from that of another program.
 _VALUE_SLACK = 1e-12
 
@@ -190,12 +189,14 @@ def _check_seats(votes: pa.ListArray, panel: Panel, found: RowReport) -> None:
     """Find votes whose judge or role is not that of their place in the panel."""
     row, place = _flat_index(votes)
     flat = votes.flatten()
-    seats = pa.array([*panel.primary, panel.tiebreak or ""])
+    # No judge and no role fits a seat that the panel does not have.
+    empty = [""] * (PLACES - panel.size)
+    seats, roles = pa.array([*panel.all, *empty]), pa.array([*panel.roles, *empty])
     bad = np.zeros(len(votes), np.bool_)
-    for column, expected in (("judge", seats), ("role", pa.array(_ROLES))):
+    for column, expected in (("judge", seats), ("role", roles)):
         same = pc.fill_null(pc.equal(pc.struct_field(flat, column), expected.take(pa.array(place))), False)
         bad[row[~same.to_numpy(zero_copy_only=False)]] = True
-    names = ", ".join(f"{j} ({r})" for j, r in zip([*panel.primary, panel.tiebreak], _ROLES, strict=True) if j)
+    names = ", ".join(f"{j} ({r})" for j, r in zip(panel.all, panel.roles, strict=True))
 
     def say(r: int) -> str:
         seen = ", ".join(f"{v['judge']} ({v['role']})" for v in votes[r].as_py())
@@ -315,10 +316,13 @@ def _ruling(pattern: list[int], bank: Bank, panel: Panel) -> tuple[Verdict, str 
     rubric, n = bank.rubrics[pattern[0]], pattern[1]
     if n == 0:
         return Verdict(None, None, "error"), None
-    if n == 1:
+    primaries = len(panel.primary)
+    if n < primaries:
         return Verdict(None, None, "error"), "one vote; both primaries vote on a row that is judged"
     fields = [pattern[2 + PLACES * k : 2 + PLACES * (k + 1)] for k in range(4)]
     votes = [_vote(rubric, *(f[place] for f in fields)) for place in range(n)]
+    if primaries == 1:
+        return final_verdict(votes, rubric, primaries=1), None
     # Only two valid votes that differ call in the tiebreak.
     split = not any(v.error for v in votes[:2]) and not primaries_agree(votes, rubric)
     fault = None

@@ -13,7 +13,7 @@ from generator.schema.columns import FORMATS, LATEST_FORMAT
 from generator.schema.errors import InputError, raise_faults
 from generator.schema.json_files import read_json
 from generator.schema.names import model_fault, run_id_fault, successor_fault
-from generator.schema.panel import Judges, Panel
+from generator.schema.panel import Judges, Panel, judge_faults
 from generator.schema.plain_text import control_faults
 
 
@@ -196,6 +196,7 @@ def load_manifest(data: Any, where: str) -> Manifest:
     except ValidationError as error:
         raise InputError(*validation_faults(error, where)) from None
     found = [run_id_fault(manifest.run_id), *_model_faults(manifest), *_kind_faults(manifest)]
+    found += judge_faults(manifest.judges, imported=manifest.kind == "imported")
     found += [
         f"date {d!r}: use YYYY-MM-DD" for d in (manifest.date, *(m.added for m in manifest.models)) if not _is_date(d)
     ]

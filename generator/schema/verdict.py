@@ -117,24 +117,27 @@ def _three_scores(votes: Sequence[Vote]) -> Verdict:
     return _scored((closest[0][1] + closest[0][2]) / 2)
 
 
-def final_verdict(votes: Sequence[Vote], rubric: Rubric) -> Verdict:
+def final_verdict(votes: Sequence[Vote], rubric: Rubric, *, primaries: int = 2) -> Verdict:
     """Return what the votes of a row come to.
 
     Args:
-        votes: two primary votes and at most one tiebreak, in panel order.
+        votes: the primary votes and at most one tiebreak, in panel order.
         rubric: the row's rubric, for its scale and the values of its labels.
+        primaries: primary judges of the panel, two; one in an imported run whose source had no second judge.
 
     Returns:
-        Label, value in [0, 1] and status. Never a guess: a primary in error, or fewer than two votes, gives `error`; a
-        tiebreak in error leaves the row contested.
+        Label, value in [0, 1] and status. Never a guess: a primary in error, or fewer votes than primaries, gives
+        `error`; a tiebreak in error leaves the row contested.
 
     See contract: verdicts, "Final label".
     """
-    if len(votes) < 2 or any(v.error for v in votes[:2]):
+    if len(votes) < primaries or any(v.error for v in votes[:primaries]):
         return ERROR
-    if primaries_agree(votes, rubric):
+    if primaries == 1 or primaries_agree(votes, rubric):
         if rubric.scale == "ordinal" or votes[0].refusal:
             return _labeled(votes[0].label, rubric)
+        if primaries == 1:
+            return _scored(int(votes[0].score or 0))
         return _scored((int(votes[0].score or 0) + int(votes[1].score or 0)) / 2)
     if len(votes) < 3 or votes[2].error:
         return CONTESTED

@@ -134,8 +134,7 @@ def _audit(run: Run, strata: dict[str, Strata]) -> tuple[list[dict[str, Any]], l
 
 
 def _judges(run: Run) -> tuple[str, ...]:
-    judges = run.manifest.judges
-    return (*judges.primary, judges.tiebreak)
+    return run.manifest.judges.all
 
 
 def _in_error(run: Run, models: Iterable[ModelScores]) -> frozenset[str]:

@@ -96,7 +96,7 @@ export class FilterForm {
   #fill() {
     const { index, plan, statuses, labels } = this.#all;
     const plainly = (id, code) => ({ text: id, value: id, code });
-    this.#add("model", index.models.map((m, code) => ({ text: `${m.id}, ${m.judges} judges`, value: m.id, code })));
+    this.#add("model", index.models.map((m, code) => ({ text: `${m.id}, ${m.judges} ${m.judges === 1 ? "judge" : "judges"}`, value: m.id, code })));
     this.#add("attribute", index.attributes.map((a, code) => ({ text: a.label, value: a.id, code })));
     for (const name of ["category", "framing"]) this.#add(name, plan.names[name].map(plainly));
     this.#add("status", statuses.map(plainly));
