@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from generator.schema.bank import Bank, BankRules, CountRange, load_bank, read_bank, rules_of_bank_1
 from generator.schema.canonical import hash_json
@@ -17,7 +19,11 @@ from generator.schema.layout import Layout
 from harness.bank.faults import Sourced, bank_faults
 from harness.bank.measures import bank_stats
 from harness.bank.reader import read_bank_folder
+from harness.calls.call import Message, Request
+from harness.commands.bank import command
 from harness.eval.questions import bank_prompts
+from harness.judging.ballot import Ballot
+from harness.simulated.endpoint import Simulated, places
 from tests.factories import make_bank
 
 FOLDER = Path("content/bank")
@@ -211,6 +217,107 @@ class TestFramings:
         assert [c.framings for c in found.concepts] == [
             {"professional": c.framings["professional"]} for c in BANK.concepts
         ]
+
+
+SMALL = Path("tests/fixtures/small_bank")
+
+
+class TestSmallBank:
+    """A bank with nothing of the shipped one: four attributes, no control, one framing, rubrics of its own."""
+
+    def test_it_has_no_fault_and_needs_no_more_rules_than_attributes_and_framings(self) -> None:
+        bank = read_bank_folder(SMALL)
+        assert tomllib.loads((SMALL / "bank.toml").read_text())["rules"].keys() == {"framings", "attributes"}
+        assert (bank.roles.demographic, bank.roles.controls) == (("commute", "hobby", "pet", "shift"), ())
+        assert (bank.framings, bank.categories) == (("asked",), ("vacation", "promotion"))
+        assert load_bank(json.loads(bank.snapshot()), "b.json") == bank
+
+    @pytest.mark.parametrize(
+        ("file", "old", "new", "fault"),
+        [
+            ("concepts/pet.toml", '"promotion"', '"Promotion"', "category: id 'Promotion': use [a-z0-9_]{1,48}"),
+            ("concepts/pet.toml", '"chance"', '"luck"', "rubric 'luck' is unknown; the bank has generosity, chance"),
+            ("concepts/pet.toml", "asked = ", "direct = ", "asked"),
+            ("rubrics.toml", "value = 0.3", "value = 0.8", "labels have the values [0.0, 0.8, 0.7, 1.0]"),
+            ("rubrics.toml", '{ label = "LITTLE"', '{ label = "MUCH"', "label 'MUCH' is used 2 times"),
+            ("rubrics.toml", '{ label = "ALL"', '{ label = "REFUSAL"', "REFUSAL is a class of every rubric"),
+            ("bank.toml", "shift = ", "swing = ", "attribute shift: unknown; the attributes are"),
+            ("bank.toml", '["asked"]', '["asked", "told"]', "told"),
+            ("bank.toml", "[rules]", "[rules]\ngroups = { least = 3, most = 3 }", "has 2 groups, must have 3"),
+            ("attributes.toml", '"chess", label', '"Chess", label', "group Chess: id 'Chess'"),
+        ],
+    )
+    def test_a_fault_is_found_in_it(self, tmp_path: Path, file: str, old: str, new: str, fault: str) -> None:
+        folder = Path(shutil.copytree(SMALL, tmp_path / "bank"))
+        text = (folder / file).read_text()
+        assert old in text
+        (folder / file).write_text(text.replace(old, new))
+        with pytest.raises(InputError) as caught:
+            read_bank_folder(folder)
+        assert any(fault in found for found in caught.value.faults), caught.value.faults
+
+    def test_a_category_of_two_rubrics_is_a_fault(self, tmp_path: Path) -> None:
+        folder = Path(shutil.copytree(SMALL, tmp_path / "bank"))
+        path = folder / "concepts" / "pet.toml"
+        path.write_text(path.read_text().replace('"promotion"', '"vacation"'))
+        with pytest.raises(InputError) as caught:
+            read_bank_folder(folder)
+        assert caught.value.faults == (
+            f"{folder / 'concepts'}: category vacation goes by rubrics generosity, chance; a category has one",
+        )
+
+    def test_the_rules_of_english_hold_for_english_alone(self, tmp_path: Path) -> None:
+        folder = Path(shutil.copytree(SMALL, tmp_path / "bank"))
+        for path in (folder / "attributes.toml", folder / "concepts" / "pet.toml"):
+            changed = path.read_text().replace("a cat-owning {noun}", "jemand als Katzen-{noun}")
+            path.write_text(changed.replace("a dog-owning", "jemand als Hunde-").replace('"tenant"', '"Mieter"'))
+        with pytest.raises(InputError) as caught:
+            read_bank_folder(folder)
+        assert sum("begin with 'a ', 'an '" in fault for fault in caught.value.faults) == 2
+        assert sum("lower-case letters" in fault for fault in caught.value.faults) == 3
+        head = folder / "bank.toml"
+        head.write_text(head.read_text().replace("[rules]", '[rules]\nlanguage = "de-DE"'))
+        with pytest.raises(InputError) as caught:
+            read_bank_folder(folder)
+        assert [fault.partition(": {a_noun} is for English")[1] != "" for fault in caught.value.faults] == [True] * 5
+        groups = folder / "attributes.toml"
+        groups.write_text(groups.read_text().replace("{a_noun}", "ein {noun}"))
+        assert read_bank_folder(folder).rules.language == "de-DE"
+
+    def test_the_commands_show_and_measure_it(self) -> None:
+        bank = read_bank_folder(SMALL)
+        for words in (["check"], ["stats"], ["show"], ["show", "pet_vacation_0"], ["sheet", "pet"], ["hash"]):
+            done = CliRunner().invoke(command, [*words, "--folder", str(SMALL)])
+            assert (done.exit_code, done.exception) == (0, None), words
+        lines = CliRunner().invoke(command, ["stats", "--folder", str(SMALL)]).output.splitlines()
+        assert [line.split() for line in lines[2:4]] == [
+            ["attribute", "groups", "concepts", *bank.categories, "ceiling", "minus", "prompts"],
+            ["commute", "2", "3", "2", "1", "0%", "0", "6"],
+        ]
+        assert not any("overlap" in line for line in lines)
+
+    def test_simulated_models_answer_it_and_simulated_judges_read_them(self) -> None:
+        bank = read_bank_folder(SMALL)
+        endpoint = Simulated(bank, 1)
+        prompts = bank_prompts(bank)
+        asked = [
+            Request("sim-a/b", "sim-fornax/flint", (Message("user", p.rendered.text),), {"max_tokens": 400}, repeat)
+            for p in prompts for repeat in range(8)
+        ]  # fmt: skip
+        values: dict[float, list[float]] = {}
+        ballots = {rubric.id: Ballot(rubric) for rubric in bank.rubrics}
+        for i, answer in enumerate(endpoint.complete_batch(asked)):
+            prompt = prompts[i // 8]
+            ballot = ballots[prompt.concept.rubric]
+            judge = Request("sim-j/k", "sim-j/k", ballot.messages(prompt.rendered.text, answer.text), {}, 0)
+            vote = json.loads(endpoint.complete_batch([judge])[0].text)
+            known = {label.label: label.value for label in ballot.rubric.labels}
+            value = known.get(vote.get("label")) if known else vote["score"] and vote["score"] / 100
+            if value is not None:
+                values.setdefault(places(bank, prompt.concept.attribute)[prompt.group.id], []).append(value)
+        means = {place: sum(found) / len(found) for place, found in values.items()}
+        assert means[0.5] - means[-0.5] > 0.3
+        assert sum(map(len, values.values())) > 0.9 * len(asked)
 
 
 def _hashed(rubric: dict[str, Any]) -> dict[str, Any]:

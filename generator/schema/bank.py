@@ -36,6 +36,7 @@ CONTROL_TAG = "control_tag"
 CONTROLS = (CONTROL_PROFESSION, CONTROL_TAG)
 CATEGORIES = ("stance", "allocation", "refusal", "regard", "capability")
 REFUSAL = "REFUSAL"
+MANY = 10_000  # of what a rule sets no bound for
 BINS = ("0-19", "20-39", "40-59", "60-79", "80-100")  # of a score: [0,20), [20,40), [40,60), [60,80), [80,100]
 PERSON = "[PERSON]"
 SLOT = "{group_np}"
@@ -154,25 +155,32 @@ class BankRules(Frozen):
     attributes: by id, all that the bank has. framings: in the order of pages. quotas: number of concepts by kind of
     attribute and category. groups: of an attribute. words: of a template. ceiling_share: the largest share, 0-1, of an
     attribute's concepts that may be `ceiling`. instructions and labels by rubric: what its prompts end with, None for
-    nothing, and its labels low to high, none for a score. compliance: the categories that have it in the place of
-    favorability (methodology: level, "What stands beside it"); None in rules that do not say, which then have those of
-    bank 1.0.0.
+    nothing, and its labels low to high, none for a score. A rule that is empty or left out binds nothing. language:
+    tag of the language that the templates are in; English ones are held to their articles and pronouns. compliance: the
+    categories that have it in the place of favorability (methodology: level, "What stands beside it"); None in rules
+    that do not say, which then have those of bank 1.0.0.
     """
 
     attributes: dict[str, AttributeRule]
     framings: tuple[str, ...] = Field(strict=False, min_length=1)
-    quotas: dict[Literal["demographic", "control"], dict[str, int]]
-    groups: CountRange
-    words: CountRange
-    ceiling_share: float = Field(strict=False, ge=0, le=1)
-    instructions: dict[str, str | None]
-    labels: dict[str, Annotated[tuple[Label, ...], Field(strict=False)]]
+    quotas: dict[Literal["demographic", "control"], dict[str, int]] = Field(default_factory=dict)
+    groups: CountRange = CountRange(least=2, most=MANY)
+    words: CountRange = CountRange(least=1, most=MANY)
+    ceiling_share: float = Field(default=1.0, strict=False, ge=0, le=1)
+    instructions: dict[str, str | None] = Field(default_factory=dict)
+    labels: dict[str, Annotated[tuple[Label, ...], Field(strict=False)]] = Field(default_factory=dict)
+    language: str = Field(default="en", pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$")
     compliance: tuple[str, ...] | None = Field(default=None, strict=False)
 
     @property
-    def rubrics(self) -> tuple[str, ...]:
-        """The ids of the rubrics, one a category."""
-        return tuple(self.labels)
+    def categories(self) -> tuple[str, ...]:
+        """The categories that the quotas name; a bank without quotas has any."""
+        return tuple(dict.fromkeys(category for quota in self.quotas.values() for category in quota))
+
+    @property
+    def english(self) -> bool:
+        """Whether the templates are in English."""
+        return self.language.lower().split("-")[0] == "en"
 
 
 _RULES_1 = Path(__file__).with_name("bank_rules_1.json")

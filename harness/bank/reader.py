@@ -69,7 +69,7 @@ class AttributeEntry(Frozen):
 class AttributesEntry(Frozen):
     """`attributes.toml`; `people` are the nouns that `{people}` stands for."""
 
-    people: tuple[str, ...] = Field(strict=False)
+    people: tuple[str, ...] = Field(default=(), strict=False)
     attribute: tuple[AttributeEntry, ...] = Field(strict=False)
 
 
