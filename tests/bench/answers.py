@@ -29,6 +29,18 @@ def answered_disparities(rng: np.random.Generator, models: int, concepts: int = 
     return nan_mean(cell_disparity(values.mean(axis=-1)))
 
 
+def answered_levels(rng: np.random.Generator, shifts: FloatArray, concepts: int) -> FloatArray:
+    """Return x_c, how favorable each model is on each scenario: (models, concepts), 0-1 scale.
+
+    As `answered_disparities`, with a model's `shifts` (models,) added to the share of the scale that it grants.
+    """
+    pull = rng.normal(0, 1.0, (1, concepts)) + rng.normal(0, 0.5, (len(shifts), concepts))
+    noise = rng.logistic(0, 0.35, (len(shifts), concepts, FRAMINGS * GROUPS * REPEATS))
+    felt = pull[..., None] + noise
+    values = ((felt > -0.6) * 0.5 + (felt > 0.6) * 0.5).mean(axis=-1)
+    return np.asarray(np.clip(values + shifts[:, None], 0, 1))
+
+
 def skewed_disparities(rng: np.random.Generator, models: int, concepts: int = CONCEPTS) -> FloatArray:
     """Return D(c) of models that move on few scenarios, and then much, each on its own: (models, concepts)."""
     return np.asarray(rng.beta(0.5, 4.0, (models, concepts)))
