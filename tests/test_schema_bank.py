@@ -6,9 +6,11 @@ import hashlib
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from generator.schema.bank import Group, group_np, load_bank, read_bank, with_article
-from generator.schema.canonical import receipt_id
+from generator.schema.canonical import hash_json, receipt_id
 from generator.schema.errors import InputError
 from generator.schema.manifest import load_manifest, read_manifest
 from tests.factories import make_bank, make_run
@@ -95,6 +97,13 @@ class TestHashes:
             "group": "g",
         }
         assert receipt_id(**args, repeat=2) == expected
+
+    @given(st.lists(st.text(), min_size=6, max_size=6), st.integers(0, 2**53))
+    def test_receipt_id_is_the_hash_of_its_canonical_list(self, names, repeat):
+        run, bank, model, concept, framing, group = names
+        args = {"run_id": run, "bank_sha256": bank, "model": model, "concept": concept, "framing": framing}
+        expected = hash_json([run, bank, model, concept, framing, group, repeat])[:16]  # by the rfc8785 package
+        assert receipt_id(**args, group=group, repeat=repeat) == expected
 
 
 class TestManifest:

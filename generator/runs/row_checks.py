@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from generator.runs.outcome_checks import check_outcomes
 from generator.runs.vote_checks import HASH, check_votes
 from generator.schema.bank import Bank
-from generator.schema.canonical import receipt_id, sha256_hex
+from generator.schema.canonical import id_ending, receipt_ids, sha256_hex
 from generator.schema.columns import LATEST_FORMAT, RECEIPT_SCHEMA, receipt_columns
 from generator.schema.layout import Layout
 from generator.schema.manifest import Manifest
@@ -110,19 +110,18 @@ class RowExpectations:
             model: slug of the model.
             positions: places of the rows in the plan, see `Layout`.
         """
-        manifest = self.manifest
-        return [
-            receipt_id(
-                run_id=manifest.run_id,
-                bank_sha256=manifest.bank_sha256,
-                model=model,
-                concept=concept,
-                framing=framing,
-                group=group,
-                repeat=repeat,
-            )
-            for _, concept, framing, group, repeat in map(self.layout.key, positions)
-        ]
+        manifest, endings = self.manifest, self.id_endings
+        return receipt_ids(
+            run_id=manifest.run_id,
+            bank_sha256=manifest.bank_sha256,
+            model=model,
+            endings=(endings[position] for position in positions),
+        )
+
+    @cached_property
+    def id_endings(self) -> tuple[bytes, ...]:
+        """What of a receipt id's hash is the same for every model: an ending for every planned row."""
+        return tuple(id_ending(*key[1:]) for key in self.layout.keys)
 
 
 def check_columns(table: pa.Table, manifest: Manifest, file: str) -> list[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
+from json.encoder import encode_basestring
 from typing import Any
 
 import rfc8785
@@ -43,4 +45,29 @@ def receipt_id(
 
     64 bits are enough: among 10 million rows two ids are equal with a chance of 3 in a million.
     """
-    return hash_json([run_id, bank_sha256, model, concept, framing, group, repeat])[:16]
+    row = id_ending(concept, framing, group, repeat)
+    return receipt_ids(run_id=run_id, bank_sha256=bank_sha256, model=model, endings=[row])[0]
+
+
+def receipt_ids(*, run_id: str, bank_sha256: str, model: str, endings: Iterable[bytes]) -> list[str]:
+    """Return the `receipt_id` of many rows of one model, each given by its `id_ending`.
+
+    The list that is hashed is put together from pieces: the first three items are the same for a whole shard, the last
+    four for every model.
+    """
+    start = hashlib.sha256(f"[{_text(run_id)},{_text(bank_sha256)},{_text(model)},".encode())
+    found = []
+    for ending in endings:
+        whole = start.copy()
+        whole.update(ending)
+        found.append(whole.hexdigest()[:16])
+    return found
+
+
+def id_ending(concept: str, framing: str, group: str, repeat: int) -> bytes:
+    """Return the end of the list whose hash is a receipt id, in canonical form; see `receipt_ids`."""
+    return f"{_text(concept)},{_text(framing)},{_text(group)},{repeat:d}]".encode()
+
+
+# Text as RFC 8785 writes it (3.2.2.2): quote, backslash and control characters escaped, and nothing else.
+_text = encode_basestring

@@ -8,6 +8,7 @@ See contract: receipts, "Order of rows".
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -118,11 +119,18 @@ class Layout:
         foreign = (block_of < 0) | (f_of < 0) | (g_of < 0) | (repeat < 0) | (repeat >= self.repeats)
         return np.where(foreign, -1, found)
 
+    @cached_property
+    def keys(self) -> tuple[tuple[str, str, str, str, int], ...]:
+        """The (attribute, concept, framing, group, repeat) of every planned row, in the order of the plan."""
+        return tuple(
+            (block.attribute, *rest)
+            for block in self.blocks
+            for rest in itertools.product(block.concepts, block.framings, block.groups, range(block.repeats))
+        )
+
     def key(self, position: int) -> tuple[str, str, str, str, int]:
         """Return the (attribute, concept, framing, group, repeat) of a place in the plan, `0 <= position < size`."""
-        block = next(b for b in self.blocks if b.start <= position < b.start + b.size)
-        c, f, g, r = np.unravel_index(position - block.start, block.shape)
-        return block.attribute, block.concepts[c], block.framings[f], block.groups[g], int(r)
+        return self.keys[position]
 
 
 def _encoded(table: pa.Table, column: str) -> tuple[IntArray, list[str]]:
