@@ -190,6 +190,29 @@ class TestTailEnds:
             alone = tail_ends(values[i : i + 1].copy(), tails[i : i + 1], few_ties=few_ties)
             assert (ends.low[i], ends.high[i], ends.kept[i]) == (alone.low[0], alone.high[0], alone.kept[0])
 
+    @pytest.mark.parametrize("kind", ["spread", "ties", "alike", "rare ends", "in order", "a gap", "hardly any"])
+    @pytest.mark.parametrize("tail", [0.0, 0.00855, 0.0229, 0.25, 0.5])
+    def test_many_replicates_equal_a_whole_sort(self, kind, tail):
+        # What a sample of the row says of its ends may mislead: few extreme values, values in order, gaps.
+        rng = np.random.default_rng(11)
+        values = {
+            "spread": rng.normal(size=10_000),
+            "ties": rng.integers(0, 40, 10_000) / 40,
+            "alike": np.full(10_000, 0.25),
+            "rare ends": np.where(np.arange(10_000) % 20 == 0, 0.5, rng.normal(size=10_000)),
+            "in order": np.arange(10_000) / 10_000,
+            "a gap": np.where(np.arange(10_000) == 7, NAN, rng.normal(size=10_000)),
+            "hardly any": np.where(np.arange(10_000) < 9_990, NAN, rng.normal(size=10_000)),
+        }[kind]
+        kept = np.sort(rounded(values[~np.isnan(values)]))
+        places = [(len(kept) - 1) * p for p in (tail, 1 - tail)]
+        expected = []
+        for place in places:
+            lower, upper = kept[math.floor(place)], kept[min(math.floor(place) + 1, len(kept) - 1)]
+            expected.append(lower + (place - math.floor(place)) * (upper - lower) + 0.0)
+        ends = tail_ends(values[None].copy(), np.array([tail]))
+        assert [ends.low[0], ends.high[0], ends.kept[0]] == [*expected, len(kept)]
+
 
 class TestPercentileInterval:
     def test_below_two_concepts_there_is_none(self):

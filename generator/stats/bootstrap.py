@@ -27,6 +27,7 @@ CountArray = npt.NDArray[np.uint8]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 
+_SAMPLED = 20  # one value in as many tells where the ends of a row lie
 RESAMPLES = 10_000
 DECIMALS = 12
 UNSTABLE_SHARE = 0.01
@@ -310,14 +311,41 @@ def _valued(values: FloatArray) -> IntArray:
 
 
 def _sorted_at(values: FloatArray, index: IntArray) -> FloatArray:
-    """Return the values at given places of each row's order, by sorting.
+    """Return the values at given places of each row's order, by sorting what lies near its ends.
 
     Args:
-        values: float array (rows, resamples), left sorted, NaN last.
+        values: float array (rows, resamples), left in another order; NaN counts as the largest.
         index: the places, int array (two neighbors, two ends, rows).
     """
-    values.sort(axis=-1)  # NaN last
-    return np.asarray(values[np.arange(len(values)), index])
+    found = np.empty(index.shape)
+    for number, row in enumerate(values):
+        found[..., number] = _of_row(row, index[..., number])
+    return found
+
+
+def _of_row(row: FloatArray, places: IntArray) -> FloatArray:
+    """Return the values of one row at (two neighbors, two ends).
+
+    A sorted sample of the row tells a value that lies a little inside each end. What is at or beyond it is sorted
+    alone, a twentieth of the row as a rule. Where the sample misleads, or a value is NaN, the whole row is sorted.
+    """
+    (low, high), (second, last) = places.tolist()
+    sample = np.sort(row[::_SAMPLED])
+    inside, most = len(sample) - 1, len(row) - 1
+    if not math.isnan(sample[-1]) and inside > 0:
+        bottom = row[row <= sample[min(inside, _reach(second))]]
+        top = row[row >= sample[max(0, inside - _reach(most - high))]]
+        if len(bottom) > second and len(top) > most - high and not math.isnan(row.max()):
+            bottom.sort()
+            top.sort()
+            ends = [[bottom[low], top[high - most - 1]], [bottom[second], top[last - most - 1]]]
+            return np.array(ends, np.float64)
+    return np.asarray(np.sort(row)[places])  # NaN last
+
+
+def _reach(place: int) -> int:
+    """Return how far into a sorted sample one has to go to pass a place of the whole, but for rare samples."""
+    return place * 3 // (2 * _SAMPLED) + 8
 
 
 def _selected_at(values: FloatArray, index: IntArray, kept: IntArray) -> FloatArray:
