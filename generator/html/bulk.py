@@ -15,6 +15,7 @@ import functools
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,13 +25,14 @@ from jinja2 import Environment, pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup
 
-Ints = np.ndarray[Any, np.dtype[np.int32]]
+from generator.html import text_bytes
+from generator.html.text_bytes import Ints, cut, edges_of
+
 # A marker reads SIGN name.column SIGN, or SIGN name.column > partial SIGN for a loop. The sign changes from one render
 # of a template to the next, and what does not change with it is text (see `_pieces`): no text need be free of any sign.
 _SIGN = "bulk_sign"  # what a template's context calls it
 _TRIES = 64
 LOOP = ">"
-_ESCAPES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&#34;"), ("'", "&#39;"))
 
 
 @dataclass(frozen=True)
@@ -57,12 +59,23 @@ class Text:
 
     array: pa.Array
 
+    @cached_property
+    def html(self) -> pa.Array:
+        """The column as it stands on pages, made once however often they show it."""
+        return _filled(escaped(self.array))
+
 
 @dataclass(frozen=True)
 class Html:
     """A column of finished HTML; null becomes nothing."""
 
     array: pa.Array
+
+    @cached_property
+    def html(self) -> pa.Array:
+        """The column as it stands on pages, made once however often they show it."""
+        array = self.array
+        return _filled(array.dictionary.take(array.indices) if isinstance(array, pa.DictionaryArray) else array)
 
 
 @dataclass(frozen=True)
@@ -74,6 +87,10 @@ class Nested:
 
 
 PageColumn = Text | Html | Nested
+
+
+def _filled(array: pa.Array) -> pa.Array:
+    return pc.fill_null(array, "") if array.null_count else array
 
 
 class Holes:
@@ -173,36 +190,14 @@ def constants(parts: tuple[Part, ...]) -> str:
 def escaped(array: pa.Array) -> pa.Array:
     """Escape text as Jinja does; a dictionary column is escaped once per distinct value."""
     if isinstance(array, pa.DictionaryArray):
-        return escaped(array.dictionary).take(array.indices)
-    for raw, entity in _ESCAPES:
-        array = pc.replace_substring(array, pattern=raw, replacement=entity)
-    return array
-
-
-def _strings(column: Text | Html) -> pa.Array:
-    array = column.array
-    if isinstance(column, Text):
-        array = escaped(array)
-    elif isinstance(array, pa.DictionaryArray):
-        array = array.dictionary.take(array.indices)
-    return pc.fill_null(array, "") if array.null_count else array
+        return text_bytes.escaped(array.dictionary).take(array.indices)
+    return text_bytes.escaped(array)
 
 
 def _loop(loop: Loop, nested: Nested) -> pa.Array:
     items = int(nested.offsets[-1])
     texts = render_columns(loop.parts, nested.columns, items) if items else pa.array([], pa.string())
     return collapsed(texts, nested.offsets)
-
-
-def edges_of(texts: pa.Array) -> Ints:
-    """Return where each text of an Arrow string array begins in its bytes, and where the last one ends."""
-    edges: Ints = np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1, texts.offset * 4)
-    return edges
-
-
-def cut(texts: pa.Array, edges: Ints) -> pa.Array:
-    """Return the bytes of a string array as other texts, that begin and end at `edges`; copies none of them."""
-    return pa.StringArray.from_buffers(len(edges) - 1, pa.py_buffer(edges.tobytes()), texts.buffers()[2])
 
 
 def collapsed(pieces: pa.Array, offsets: Ints) -> pa.Array:
@@ -225,7 +220,7 @@ def render_columns(parts: tuple[Part, ...], columns: Mapping[str, PageColumn], l
             pieces.append(_loop(part, column))
         else:
             assert not isinstance(column, Nested), part.column
-            pieces.append(_strings(column))
+            pieces.append(column.html)
     if all(isinstance(piece, pa.Scalar) for piece in pieces):
         return pa.array(["".join(piece.as_py() for piece in pieces)] * length, pa.string())
     return pc.binary_join_element_wise(*pieces, "")

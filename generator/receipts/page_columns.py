@@ -15,19 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from generator.html.bulk import (
-    Html,
-    Ints,
-    Nested,
-    PageColumn,
-    Text,
-    collapsed,
-    cut,
-    edges_of,
-    escaped,
-    list_offsets,
-    plain,
-)
+from generator.html.bulk import Html, Nested, PageColumn, Text, collapsed, escaped, list_offsets, plain
 from generator.html.frame import HIDDEN_POINTS, breakable, concept_title, visible
 from generator.html.receipt_words import (
     NO_LABEL,
@@ -42,6 +30,7 @@ from generator.html.receipt_words import (
     vote_text,
     why,
 )
+from generator.html.text_bytes import Ints, byte_places, cut, edges_of, holding
 from generator.schema.bank import Bank
 
 # Plain columns that repeat within a shard: read as dictionaries, escaped once per distinct value.
@@ -49,8 +38,7 @@ DICTIONARIES = (
     "attribute", "concept", "category", "rubric", "rubric_sha256", "framing", "group", "group_np",
     "finish_reason", "served_by", "outcome", "failure", "filter_word", "final_label", "status",
 )  # fmt: skip
-# What RE2 has to find in a text before Python looks at it: everything that `visible` shows as a code point.
-_UNUSUAL = "[" + "".join(f"\\x{{{point:x}}}" for point in HIDDEN_POINTS) + "]"
+_UNUSUAL = frozenset(HIDDEN_POINTS)  # everything that `visible` shows as a code point
 # Hex digits of a hash where its whole is one link away: hashes are what compresses least on a page of 36 answers.
 SHORT = 8
 OPEN = {"swap": '<mark class="swap"><span>', "mask": '<mark class="mask"><span>'}
@@ -80,11 +68,12 @@ def by_distinct(table: pa.Table, keys: Sequence[pa.Array], function: Callable[[d
 def visible_html(array: pa.Array) -> pa.Array:
     """Return untrusted text as `render.visible` does: Arrow escapes, Python sees only texts with unusual characters."""
     html = escaped(array)
-    odd = pc.match_substring_regex(array, _UNUSUAL)
-    if not pc.any(odd).as_py():
+    odd = holding(array, _UNUSUAL)
+    if not odd.any():
         return html
-    shown = [None if text is None else str(visible(text)) for text in array.filter(odd).to_pylist()]
-    return pc.replace_with_mask(html, pc.fill_null(odd, False), pa.array(shown, pa.string()))
+    mask = pa.array(odd)
+    shown = [str(visible(text)) for text in array.filter(mask).to_pylist()]
+    return pc.replace_with_mask(html, mask, pa.array(shown, pa.string()))
 
 
 def marked_html(texts: pa.Array, span_offsets: Ints, starts: Ints, ends: Ints, css: str) -> pa.Array:
@@ -95,17 +84,13 @@ def marked_html(texts: pa.Array, span_offsets: Ints, starts: Ints, ends: Ints, c
     """
     rows = len(texts)
     edges = edges_of(texts)
-    data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)[: edges[-1]]
-    # Where code points begin, in bytes; the place after the last one closes the list.
-    leads = np.append(np.flatnonzero((data[edges[0] :] & 0xC0) != 0x80) + edges[0], edges[-1])
-    first = np.searchsorted(leads, edges[:-1])
     owner = np.repeat(np.arange(rows), np.diff(span_offsets))
     spans = np.arange(len(starts)) - span_offsets[owner] if len(starts) else np.zeros(0, np.int64)
     home = np.arange(rows) + 2 * span_offsets[:-1]
     cuts = np.empty(rows + 2 * len(starts) + 1, np.int32)
     cuts[home] = edges[:-1]
-    cuts[home[owner] + 1 + 2 * spans] = leads[first[owner] + starts]
-    cuts[home[owner] + 2 + 2 * spans] = leads[first[owner] + ends]
+    cuts[home[owner] + 1 + 2 * spans] = byte_places(texts, owner, starts)
+    cuts[home[owner] + 2 + 2 * spans] = byte_places(texts, owner, ends)
     cuts[-1] = edges[-1]
     pieces = cut(texts, cuts)
     inside = np.zeros(len(pieces), np.int8)

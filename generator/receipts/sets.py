@@ -89,7 +89,7 @@ def taken(columns: Mapping[str, PageColumn], rows: Ints, names: tuple[str, ...])
     for name in names:
         column = columns[name]
         assert not isinstance(column, Nested)
-        chosen[name] = type(column)(column.array.take(pa.array(rows)))
+        chosen[name] = Html(column.html.take(pa.array(rows)))
     return chosen
 
 
