@@ -1,5 +1,5 @@
 """`python -m generator`: the same program as `aibiasbench`."""
 
-from generator.cli import main
+from generator.cli import program
 
-main()
+program()

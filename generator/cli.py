@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from generator.machine.memory import spare_memory
 from generator.machine.terminal import shown_streams
 from generator.schema.errors import InputError, ToolError, raise_faults
 from generator.schema.names import path_fault
@@ -68,6 +69,12 @@ class LazyGroup(click.Group):
 @click.version_option(package_name="aibiasbench")
 def aibiasbench() -> None:
     """Run, score and publish a paired-prompt bias benchmark for language models."""
+
+
+def program() -> None:
+    """Run the program in a process of its own."""
+    spare_memory()
+    main()
 
 
 def main() -> None:

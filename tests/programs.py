@@ -13,7 +13,7 @@ from generator.cli import aibiasbench
 from generator.schema.errors import ToolError
 
 ROOT = Path(__file__).parents[1]
-PROGRAM = [sys.executable, "-c", "from generator.cli import main; main()"]
+PROGRAM = [sys.executable, "-c", "from generator.cli import program; program()"]
 
 
 def start(*args: object, **environment: str) -> subprocess.Popen[str]:

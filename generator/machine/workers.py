@@ -19,6 +19,7 @@ from concurrent.futures import BrokenExecutor, CancelledError, Future, ProcessPo
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
+from generator.machine.memory import spare_memory
 from generator.schema.errors import InputError
 
 T = TypeVar("T")
@@ -98,8 +99,9 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _end_with_parent() -> None:
-    """Tie a worker's life to its parent's, so that a killed publish leaves no process (and no lock) behind."""
+def _begin() -> None:
+    """Keep a worker small, and tie its life to its parent's: a killed publish leaves no process and lock."""
+    spare_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # The fork server is no use as a sign: it lives as long as any worker, each of which holds its pipe.
     threading.Thread(target=_await_parent, daemon=True).start()
@@ -124,7 +126,7 @@ def local_workers(jobs: int, *, preload: str | None = None) -> Iterator[Workers]
     # A fork server starts clean and early: workers never inherit threads, and load the heavy modules once.
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([preload] if preload else [])
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent)
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin)
     try:
         for _ in range(jobs):
             pool.submit(os.getpid)
