@@ -89,7 +89,7 @@ def _code_points(data: Bytes, places: Places) -> Places:
     return points
 
 
-def byte_places(texts: pa.Array, owners: Places, points: Places) -> Places:
+def byte_places(texts: pa.Array, owners: Places, points: Places | Ints) -> Places:
     """Return where code points of texts lie in the bytes of their array.
 
     Args:
@@ -104,4 +104,5 @@ def byte_places(texts: pa.Array, owners: Places, points: Places) -> Places:
     begins = edges[:-1] - edges[0]
     # Counted over the whole array: how many code points begin before each text, then before each place.
     ranks = (begins - np.searchsorted(inner, begins))[owners] + points
-    return edges[0] + ranks + np.searchsorted(inner - np.arange(len(inner)), ranks, side="right")
+    found: Places = edges[0] + ranks + np.searchsorted(inner - np.arange(len(inner)), ranks, side="right")
+    return found

@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from generator.html.bulk import Html, Ints, Nested, PageColumn, Text, plain
+from generator.html.bulk import Html, Nested, PageColumn, Text, plain
 from generator.html.frame import concept_title
 from generator.html.receipt_words import FRAMING_LABELS
+from generator.html.text_bytes import Ints
 from generator.receipts.page_columns import mapped
 
 CURRENT = ' aria-current="page"'
