@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 Ints = np.ndarray[Any, np.dtype[np.int32]]
-Places = np.ndarray[Any, np.dtype[np.int64]]
+Longs = np.ndarray[Any, np.dtype[np.int64]]
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 ESCAPES = ((b"&", b"&amp;"), (b"<", b"&lt;"), (b">", b"&gt;"), (b'"', b"&#34;"), (b"'", b"&#39;"))
@@ -78,7 +78,7 @@ def holding(texts: pa.Array, points: frozenset[int]) -> Flags:
     return found
 
 
-def _code_points(data: Bytes, places: Places) -> Places:
+def _code_points(data: Bytes, places: Longs) -> Longs:
     """Return the code points that begin at some places of sound UTF-8."""
     lead = data[places].astype(np.int64)
     length = 1 + (lead >= 0xC0) + (lead >= 0xE0) + (lead >= 0xF0)
@@ -89,7 +89,7 @@ def _code_points(data: Bytes, places: Places) -> Places:
     return points
 
 
-def byte_places(texts: pa.Array, owners: Places, points: Places | Ints) -> Places:
+def byte_places(texts: pa.Array, owners: Longs, points: Longs | Ints) -> Longs:
     """Return where code points of texts lie in the bytes of their array.
 
     Args:
@@ -104,5 +104,5 @@ def byte_places(texts: pa.Array, owners: Places, points: Places | Ints) -> Place
     begins = edges[:-1] - edges[0]
     # Counted over the whole array: how many code points begin before each text, then before each place.
     ranks = (begins - np.searchsorted(inner, begins))[owners] + points
-    found: Places = edges[0] + ranks + np.searchsorted(inner - np.arange(len(inner)), ranks, side="right")
+    found: Longs = edges[0] + ranks + np.searchsorted(inner - np.arange(len(inner)), ranks, side="right")
     return found
