@@ -105,8 +105,10 @@ system: ## Programs outside Python that the tests drive: Chromium, R, Java
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
 	else echo "The tests need$$missing. Type: sudo apt-get install --no-install-recommends$$missing"; exit 1; fi
 
-reference: | $(PY) ## Write the reference of run.toml and its JSON Schema again from the code
+reference: | $(PY) ## Write the reference pages and JSON Schemas again from the code
 	$(PY) -m harness.plan.reference docs
+	$(PY) -m tests.reference_docs
+	$(PY) -m tests.contract_blocks
 
 lock: | $(PY) ## Compile the lock files again from pyproject.toml (names no host)
 	$(PIP) install -q pip-tools
