@@ -94,7 +94,13 @@ class TestCroissant:
     def test_every_parquet_file_has_its_record_set(self, data):
         described = json.loads((data / "croissant.json").read_text())
         names = {p.relative_to(data).with_suffix("").as_posix() for p in data.rglob("*.parquet")}
-        assert {r["@id"] for r in described["recordSet"]} == names
+        assert {r["@id"] for r in described["recordSet"]} == {*names, "receipts"}
+
+    def test_the_receipts_of_all_models_are_one_record_set_too(self, dataset, data):
+        files = sorted((data / "receipts").glob("*.parquet"))
+        expected = [row for file in files for row in pq.read_table(file, partitioning=None).to_pylist()]
+        records = [plain(r, "receipts") for r in dataset.records("receipts")]
+        assert [(r["model"], r["receipt_id"]) for r in records] == [(r["model"], r["receipt_id"]) for r in expected]
 
     def test_every_receipt_is_a_record_with_its_votes_and_spans(self, dataset, data):
         expected = pq.read_table(data / f"{MODEL_SET}.parquet").to_pylist()
@@ -162,7 +168,7 @@ class TestOverHttp:
         described = json.loads(urlopen(f"{address}/croissant.json").read())
         assert described["url"] == f"{address}/index.html"
         assert len(described["distribution"]) > 30
-        for file in described["distribution"]:
+        for file in (entry for entry in described["distribution"] if entry["@type"] == "cr:FileObject"):
             assert file["contentUrl"] == f"{address}/{file['name']}"
             assert sha256_hex(urlopen(file["contentUrl"]).read()) == file["sha256"]
 

@@ -66,7 +66,7 @@ def resum(data: Path) -> None:
         ("datapackage.json", "resources", "path"),
     ):
         described = json.loads((data / name).read_text())
-        for item in described[key]:
+        for item in (one for one in described[key] if "includes" not in one):
             digest = sha256_hex((data / item[path_key]).read_bytes())
             item.update({"sha256": digest} if key == "distribution" else {"hash": f"sha256:{digest}"})
         (data / name).write_text(json.dumps(described))

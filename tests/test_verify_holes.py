@@ -251,6 +251,7 @@ class TestShapes:
             ("croissant.json", "distribution", [5]),
             ("croissant.json", "distribution", {"contentUrl": "x"}),
             ("croissant.json", "distribution", [{"contentUrl": "x", "sha256": "y"}]),
+            ("croissant.json", "distribution", [{"@type": "cr:FileSet", "name": "x", "includes": "../*"}]),
             ("datapackage.json", "resources", [{"path": ["x"], "hash": 1}]),
         ],
     )

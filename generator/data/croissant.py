@@ -5,9 +5,10 @@ See contract: publication, "Data files".
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -16,6 +17,7 @@ import pyarrow as pa
 from generator.data import citation
 from generator.data.datapackage import field_type
 from generator.data.description import description, keywords, times
+from generator.data.dictionary import OTHER_TABLES
 from generator.data.table_files import DataFile
 from generator.edition import paths
 from generator.edition.edition import Edition
@@ -73,12 +75,16 @@ ENCODINGS = {
     "bib": "text/x-bibtex",
 }
 SPDX = "https://spdx.org/licenses/"
+RECEIPTS, RECEIPT_FILES = "receipts", "receipt-files"
 # By the type that Table Schema has for it.
 DATA_TYPES = {"number": "sc:Float", "integer": "sc:Integer", "boolean": "sc:Boolean", "string": "sc:Text"}
 
 
 def descriptor(edition: Edition, files: Sequence[DataFile]) -> bytes:
-    """Return the metadata of every file, with a record set for each Parquet file.
+    """Return the metadata of every file: a record set for each table, one for the receipts of all models together.
+
+    Where the models are few, each file of receipts is a record set as well: unlike a set of files it loads over HTTP,
+    and its hash is checked.
 
     Addresses are absolute where the site's address is known: libraries resolve a relative one against a folder of the
     machine that they run on, never against the address of the metadata. Without it they are relative, so that a
@@ -87,6 +93,9 @@ def descriptor(edition: Edition, files: Sequence[DataFile]) -> bytes:
     manifest, licence = edition.run.manifest, edition.site.data_licence
     base = f"{edition.base_url}/{quote(paths.data_file(manifest.run_id, ''))}" if edition.base_url else ""
     version = manifest.bank_version
+    parquet = [file for file in files if file.ending == "parquet"]
+    shards = [file for file in parquet if file.table == RECEIPTS]
+    tables = [file for file in parquet if file.table != RECEIPTS]
     described: dict[str, Any] = {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
@@ -102,8 +111,11 @@ def descriptor(edition: Edition, files: Sequence[DataFile]) -> bytes:
         "keywords": keywords(edition),
         "citeAs": citation.bibtex(edition).decode(),
         **responsible_ai(edition),
-        "distribution": [_file_object(file, base) for file in files],
-        "recordSet": [_record_set(f) for f in files if f.ending == "parquet"],
+        "distribution": [*(_file_object(file, base) for file in files), *_receipt_files(shards)],
+        "recordSet": [
+            *(_record_set(file, {"fileObject": {"@id": file.name}}) for file in tables),
+            *_receipts(shards, each=not edition.crowded),
+        ],
     }
     if url := citation.address(edition):
         described["url"] = url
@@ -168,33 +180,61 @@ def _file_object(file: DataFile, base: str) -> dict[str, Any]:
     }
 
 
-def _record_set(file: DataFile) -> dict[str, Any]:
+def _receipt_files(shards: Sequence[DataFile]) -> list[dict[str, Any]]:
+    """Return the set of the receipts' files. It lies in the folder of the metadata, so it needs a downloaded folder."""
+    if not shards:
+        return []
+    return [
+        {
+            "@type": "cr:FileSet",
+            "@id": RECEIPT_FILES,
+            "name": RECEIPT_FILES,
+            "description": "The receipts of every model. Each file is a file object as well, with its hash.",
+            "encodingFormat": ENCODINGS["parquet"],
+            "includes": f"{RECEIPTS}/*.parquet",
+        }
+    ]
+
+
+def _receipts(shards: Sequence[DataFile], *, each: bool) -> list[dict[str, Any]]:
+    """Return the record set of all receipts, with a column `model`, and on demand one of each file."""
+    if not shards:
+        return []
+    whole = dataclasses.replace(shards[0], name=RECEIPTS, description=OTHER_TABLES[RECEIPTS])
+    return [
+        _record_set(whole, {"fileSet": {"@id": RECEIPT_FILES}}),
+        *(_record_set(file, {"fileObject": {"@id": file.name}}) for file in shards if each),
+    ]
+
+
+def _record_set(file: DataFile, source: Mapping[str, Any]) -> dict[str, Any]:
     name = file.name.removesuffix(".parquet")
     return {
         "@type": "cr:RecordSet",
         "@id": name,
         "name": name,
         "description": file.description,
-        "field": [_field(name, file.name, column) for column in file.fields],
+        "field": [_field(name, source, column) for column in file.fields],
     }
 
 
-def _field(record_set: str, file: str, column: Column) -> dict[str, Any]:
+def _field(record_set: str, source: Mapping[str, Any], column: Column) -> dict[str, Any]:
     field: dict[str, Any] = {
         "@type": "cr:Field",
         "@id": f"{record_set}/{column.name}",
         "name": column.name,
         "description": column.description,
     }
+    extract = {**source, "extract": {"column": column.name}}
     nested = _nested(column)
     if not nested:
-        return {**field, "dataType": DATA_TYPES[field_type(column.type)], "source": _source(file, column.name)}
+        return {**field, "dataType": DATA_TYPES[field_type(column.type)], "source": extract}
     # A list of structs: each subfield takes its own key out of every item of the list.
     subs = []
     for name, kind, text in nested:
         sub = {"@type": "cr:Field", "@id": f"{field['@id']}/{name}", "name": name, "description": text}
-        source = {**_source(file, column.name), "transform": {"jsonPath": f"$.{name}"}}
-        subs.append({**sub, "dataType": DATA_TYPES[field_type(kind)], "source": source})
+        own = {**extract, "transform": {"jsonPath": f"$.{name}"}}
+        subs.append({**sub, "dataType": DATA_TYPES[field_type(kind)], "source": own})
     return {**field, "isArray": True, "arrayShape": "-1", "subField": subs}
 
 
@@ -205,7 +245,3 @@ def _nested(column: Column) -> list[tuple[str, pa.DataType, str]]:
         item = column.type.value_type
         return [(item.field(i).name, item.field(i).type, column.description) for i in range(item.num_fields)]
     return []
-
-
-def _source(file: str, column: str) -> dict[str, Any]:
-    return {"fileObject": {"@id": file}, "extract": {"column": column}}

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from generator.scoring.run import Scored
 
 SITE_FILE = Path("content/site.toml")
+# More models than this, and what lists all of them is cut into parts or written short.
+FEW_MODELS = 60
 
 
 class Licence(Frozen):
@@ -102,6 +104,11 @@ class Edition:
     def simulated(self) -> bool:
         """Whether the answers come from programs; every page then says so."""
         return self.run.manifest.simulated
+
+    @property
+    def crowded(self) -> bool:
+        """Whether the run has more models than a reader scrolls through (contract: publication, "Many models")."""
+        return len(self.run.models) > FEW_MODELS
 
     @property
     def indexable(self) -> bool:

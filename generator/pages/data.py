@@ -40,6 +40,9 @@ SECTION_NOTES = {
 }
 
 
+BY_MODEL = ("receipts", "every_eval_ever")  # the sections that hold files of every model
+
+
 @dataclass(frozen=True)
 class Example:
     """A three-line program that loads one file."""
@@ -61,12 +64,13 @@ class DataItem:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page."""
+    """A part of the page. `listed`: every file where the models are many; the items then are an example."""
 
     id: str
     heading: str
     note: str
     items: tuple[DataItem, ...]
+    listed: tuple[DataFile, ...] = ()
 
 
 def folder_address(edition: Edition) -> str:
@@ -124,7 +128,9 @@ def sections(edition: Edition, files: Sequence[DataFile]) -> tuple[Section, ...]
             commands = "\n".join(download_command(edition, f) for f in pair)
             shown = examples(pair[0].name, pair[1].name) if pair[0].rows is not None else ()
             lines.append(DataItem(stem, pair[0].description, pair, commands, shown))
-        if lines:
+        if lines and edition.crowded and key in BY_MODEL:
+            found.append(Section(key, heading, SECTION_NOTES[key], tuple(lines[:1]), tuple(own)))
+        elif lines:
             found.append(Section(key or "other", heading, SECTION_NOTES[key], tuple(lines)))
     return tuple(found)
 
@@ -134,7 +140,10 @@ def _stem(name: str) -> str:
 
 
 def schema_org(edition: Edition, files: Sequence[DataFile]) -> dict[str, Any]:
-    """Return the schema.org Dataset of the page; addresses are absolute where the site's own is known."""
+    """Return the schema.org Dataset of the page; addresses are absolute where the site's own is known.
+
+    Of many models it leaves out the files that each has; croissant.json and manifest.json name all.
+    """
     manifest = edition.run.manifest
     base = f"{folder_address(edition)}/" if edition.base_url else ""
     found: dict[str, Any] = {
@@ -162,6 +171,7 @@ def schema_org(edition: Edition, files: Sequence[DataFile]) -> dict[str, Any]:
                 "sha256": f.sha256,
             }
             for f in files
+            if not (edition.crowded and _section_of(f) in BY_MODEL)
         ],
     }
     if url := citation.address(edition):

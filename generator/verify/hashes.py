@@ -98,8 +98,9 @@ def check_metadata(folder: Path, findings: Findings) -> None:
     """Hold the hashes in croissant.json and datapackage.json against the files."""
     croissant = read_told(folder / CROISSANT, ToldCroissant)
     package = read_told(folder / PACKAGE, ToldPackage)
-    told = [(CROISSANT, entry["name"], entry["sha256"]) for entry in croissant["distribution"]]
-    for entry in croissant["distribution"]:
+    objects = [entry for entry in croissant["distribution"] if entry.get("@type") != "cr:FileSet"]
+    told = [(CROISSANT, entry["name"], entry["sha256"]) for entry in objects]
+    for entry in objects:
         name, address = entry["name"], entry["contentUrl"]
         if address != name and not (address.startswith(_ADDRESSES) and address.endswith(f"/data/{quote(name)}")):
             findings.add(CROISSANT, f"contentUrl of {name}", address, f"{name}, or its address on the site")

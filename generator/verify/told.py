@@ -81,10 +81,17 @@ class _Distributed(_Told):
     sha256: str
 
 
+class _FileSet(_Told):
+    """The receipts of all models as one: they have their hashes as objects of their own."""
+
+    type: Literal["cr:FileSet"] = Field(alias="@type")
+    includes: Literal["receipts/*.parquet"]
+
+
 class ToldCroissant(_Told):
     """`croissant.json`."""
 
-    distribution: list[_Distributed]
+    distribution: list[_FileSet | _Distributed]
 
 
 class _Resource(_Told):
