@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 import unicodedata
 
 import pytest
@@ -30,6 +31,12 @@ class TestFoldPlain:
     )
     def test_reads_as_a_person_would(self, text: str, expected: str) -> None:
         assert fold_plain(text) == expected
+
+    def test_every_letter_has_look_alikes_that_read_as_it(self) -> None:
+        for letter in string.ascii_lowercase:
+            alike = [char for char in map(chr, range(0x80, 0x600)) if fold_plain(char) == letter]
+            assert alike, letter
+        assert fold_plain("кмуԛ ΚΜΥԚ") == "kmyq kmyq"
 
     @given(st.text(max_size=50))
     def test_folding_twice_changes_nothing(self, text: str) -> None:

@@ -261,3 +261,9 @@ class TestFunctions:
     def test_the_p_is_that_of_the_gap_to_the_next(self):
         found = apart(np.array([0.1, 0.5, 0.5, 0.5]), Ranges(np.full(10_000, 0.05), Sample(28, 27)))
         assert found[0] == ("lower", range_p(0, 10_000, Sample(28, 27)))
+
+    def test_the_p_of_two_is_that_of_the_second_gap(self):
+        # The first gap is reached by half of the ranges, the second by none.
+        ranges = Ranges(np.repeat([0.01, 0.05], 5_000), Sample(28, 27))
+        found = apart(np.array([0.10, 0.13, 0.5, 0.5, 0.5]), ranges)
+        assert found[:3] == [("lower", range_p(0, 10_000, Sample(28, 27)))] * 2 + [None]

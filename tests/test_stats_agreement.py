@@ -120,9 +120,24 @@ class TestStatistics:
         assert found["refusal_agreement"] == pytest.approx(23 / 26)
 
 
+class TestWeights:
+    def test_of_three_labels_neighbors_get_half(self):
+        assert linear_weights(3).tolist() == [[1, 0.5, 0], [0.5, 1, 0.5], [0, 0.5, 1]]
+
+    def test_a_single_label_agrees_with_itself(self):
+        assert linear_weights(1).tolist() == [[1.0]]
+
+
 def agreement_of(scale, **refusals):
     """Agreement where every one of ten concepts has the same table."""
     return agreement(np.stack([with_refusals(scale, **refusals)] * 10), resamples(10))
+
+
+class TestPrevalence:
+    def test_pools_the_votes_of_both_judges(self):
+        # The first judge gives A, B, C 6, 3 and 1 times, the second 2, 7 and 1 times: 8, 10 and 2 of 20.
+        found = agreement_of([[2, 4, 0], [0, 3, 0], [0, 0, 1]])
+        assert found.prevalence == pytest.approx(0.5)
 
 
 class TestGate:
