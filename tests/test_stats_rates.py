@@ -22,17 +22,6 @@ def share_of(rows, metric):
     return found.numerator.tolist(), found.denominator.tolist()
 
 
-class TestRefusalShares:
-    def test_each_group_with_the_cells_that_count(self):
-        # Group a: 2 scored and 1 refused, then 2 scored. Group b: 1 scored of three rows, then 3 refused.
-        found = [(s.numerator.tolist(), s.denominator.tolist(), s.n_cells) for s in refusal_shares(ROWS)]
-        assert found == [([1, 0], [3, 2], 2), ([0, 3], [1, 3], 2)]
-
-    def test_a_cell_without_a_valid_row_is_not_counted(self):
-        found = refusal_shares(make_rows_of([[[["error", "absent"], [1.0, "refused"]]], [[[1.0, 1.0], [1.0, 1.0]]]]))
-        assert [share.n_cells for share in found] == [1, 2]
-
-
 class TestShares:
     def test_every_rate_is_there(self):
         assert sorted(shares(ROWS)) == sorted(RATES)
@@ -77,6 +66,15 @@ class TestShares:
 
 
 class TestRefusalShares:
+    def test_each_group_with_the_cells_that_count(self):
+        # Group a: 2 scored and 1 refused, then 2 scored. Group b: 1 scored of three rows, then 3 refused.
+        found = [(s.numerator.tolist(), s.denominator.tolist(), s.n_cells) for s in refusal_shares(ROWS)]
+        assert found == [([1, 0], [3, 2], 2), ([0, 3], [1, 3], 2)]
+
+    def test_a_cell_without_a_valid_row_is_not_counted(self):
+        found = refusal_shares(make_rows_of([[[["error", "absent"], [1.0, "refused"]]], [[[1.0, 1.0], [1.0, 1.0]]]]))
+        assert [share.n_cells for share in found] == [1, 2]
+
     def test_one_a_group(self):
         first, second = refusal_shares(ROWS)
         assert (first.numerator.tolist(), first.denominator.tolist()) == ([1, 0], [3, 2])
