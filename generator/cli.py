@@ -24,6 +24,7 @@ COMMANDS = {
     "bank": ("harness.commands.bank", "Check, hash, show and measure the prompt bank."),
     "eval": ("harness.commands.eval", "Ask every model of a run every prompt."),
     "judge": ("harness.commands.judge", "Have the panel label every response, and write the receipts."),
+    "import": ("harness.commands.import_", "Take in answers and labels that another harness collected."),
     "audit": ("harness.commands.audit", "Draw a human audit sample, or import its labels."),
     "cache": ("harness.commands.cache", "List or prune the cache of paid answers."),
     "score": ("generator.commands.score", "Compute every score of a run and print the leaderboard."),
