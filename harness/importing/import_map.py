@@ -1,7 +1,7 @@
 """The map of an import: which column holds what, which label text is which label, what matches the prompts.
 
 Written by hand as TOML beside the tables. It is read whole and refused whole, each fault with its place.
-`docs/import.md` explains every key by example.
+`docs/how-to/import.md` explains every key by example.
 
 See contract: stages, "Import".
 """
@@ -217,7 +217,7 @@ def read_map(path: Path) -> ImportMap:
     try:
         data = tomllib.loads(read_text(path, TOML))
     except FileNotFoundError:
-        raise InputError(f"{path}: not found; an import needs a map (docs/import.md)") from None
+        raise InputError(f"{path}: not found; an import needs a map (docs/how-to/import.md)") from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not TOML: {error}") from None
     return load_map(data, str(path))
@@ -239,7 +239,7 @@ def load_map(data: Any, where: str) -> ImportMap:
 def _told(where: str, item: Any) -> str:
     place = ".".join(str(part) for part in item["loc"])
     if item["type"] == "extra_forbidden":
-        return f"{where}: {place}: unknown key; docs/import.md lists the keys"
+        return f"{where}: {place}: unknown key; docs/how-to/import.md lists the keys"
     seen = "" if item["type"] == "missing" else f" (saw {str(item.get('input'))[:80]!r})"
     return f"{where}: {place or 'top level'}: {item['msg'].removeprefix('Value error, ')}{seen}"
 
