@@ -18,7 +18,7 @@ from generator.schema.names import run_id_fault
 from harness.importing.collect import collected
 from harness.importing.import_map import ImportMap, read_map
 from harness.importing.to_bank import bank_of
-from harness.importing.write import Imported, Written, write_import
+from harness.importing.write import ImportedRun, WrittenImport, write_import
 from harness.stages.judge_stage import ROOT
 from harness.stages.receipts import MANIFEST, harness_commit
 from harness.terminal.options import runs_option, summary_option
@@ -59,7 +59,7 @@ def command(
     check_place(folder, replace=replace)
     given = read_map(map_path)
     found = collected(tables, given)
-    item = Imported(run, given, found, bank_of(found, given), harness_commit(ROOT))
+    item = ImportedRun(run, given, found, bank_of(found, given), harness_commit(ROOT))
     written = None if only_check else write_import(folder, item)
     summary = summary_of(item, written)
     click.echo(json.dumps(summary, indent=2) if as_json else "\n".join(summary_lines(summary, folder, given)))
@@ -79,7 +79,7 @@ def check_place(folder: Path, *, replace: bool) -> None:
         raise InputError(f"{folder}: holds an import already; --replace writes over it")
 
 
-def summary_of(item: Imported, written: Written | None) -> dict[str, Any]:
+def summary_of(item: ImportedRun, written: WrittenImport | None) -> dict[str, Any]:
     """Return what was found, and what was written if anything was."""
     rows = item.found.rows
     return {

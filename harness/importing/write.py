@@ -30,7 +30,7 @@ _ENDPOINT = "imported"
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportedRun:
     """A whole import before it is written."""
 
     run_id: str
@@ -76,7 +76,7 @@ def _order(row: ImportedRow) -> tuple[bytes, bytes, bytes, bytes, bytes, int]:
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenImport:
     """What was written: rows by status, rows by model, labels that no receipt holds."""
 
     counts: Counter[str]
@@ -84,7 +84,7 @@ class Written:
     left_out: Counter[str]
 
 
-def write_import(folder: Path, item: Imported) -> Written:
+def write_import(folder: Path, item: ImportedRun) -> WrittenImport:
     """Write the run folder; an earlier import in it is replaced whole.
 
     Raises InputError where a model's answers are more than a shard may hold; nothing is put in place then.
@@ -115,7 +115,7 @@ def write_import(folder: Path, item: Imported) -> Written:
     finally:
         for path in files:
             aside(path).unlink(missing_ok=True)
-    return Written(counts, {shard["model"]: shard["rows"] for shard in shards}, left_out.counts)
+    return WrittenImport(counts, {shard["model"]: shard["rows"] for shard in shards}, left_out.counts)
 
 
 def _put(folder: Path, files: Sequence[Path]) -> None:
@@ -135,7 +135,7 @@ def _check_size(model: str, rows: Sequence[ImportedRow]) -> None:
         raise InputError(f"model {model}: {len(rows):,} rows with {texts:,} bytes of text; {most}")
 
 
-def _manifest(item: Imported, shards: list[dict[str, Any]], counts: Counter[str], spend: float) -> dict[str, Any]:
+def _manifest(item: ImportedRun, shards: list[dict[str, Any]], counts: Counter[str], spend: float) -> dict[str, Any]:
     run, bank, panel = item.given.run, item.bank, declared_panel(item.judges).model_dump(mode="json")
     texts = item.found.names.texts["model"]
     # A draw of its own for each import, and the same one for the same import.
