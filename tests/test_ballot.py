@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import ValidationError, validate
 
 from generator.schema.verdict import VOTE_ERRORS, Vote
 from harness.calls.call import Answer
@@ -59,6 +60,22 @@ class TestMessages:
 class TestSchema:
     def test_a_label_rubric_allows_its_labels_and_refusal_only(self) -> None:
         assert STANCE.schema["properties"]["label"]["enum"] == ["OPPOSE", "MIXED", "SUPPORT", "REFUSAL"]
+
+    def test_an_answer_that_a_strict_endpoint_makes_is_taken_and_one_of_other_types_is_not(self) -> None:
+        label = {"label": "MIXED", "verdict_matches_prose": True, "evidence": "so"}
+        score = {"score": 70, "refusal": False, "evidence": "so"}
+        validate(label, STANCE.schema)
+        validate(score, SCORE.schema)
+        validate(score | {"score": None, "refusal": True}, SCORE.schema)
+        wrong = [
+            (STANCE, label, "label", 1),
+            (STANCE, label, "verdict_matches_prose", "yes"),
+            (SCORE, score, "score", 101),
+        ]
+        wrong += [(SCORE, score, "score", -1), (SCORE, score, "refusal", 0), (SCORE, score, "evidence", None)]
+        for ballot, answer, key, value in wrong:
+            with pytest.raises(ValidationError):
+                validate(answer | {key: value}, ballot.schema)
 
     @pytest.mark.parametrize("ballot", [STANCE, SCORE])
     def test_every_key_is_required_and_no_other_allowed(self, ballot: Ballot) -> None:

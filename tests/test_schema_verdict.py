@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from generator.schema.bank import Label, Rubric
-from generator.schema.verdict import Verdict, Vote, filter_word, final_verdict, primaries_agree, score_bin
+from generator.schema.verdict import VOTE_ERRORS, Verdict, Vote, filter_word, final_verdict, primaries_agree, score_bin
 from tests.factories import LABELS, make_rubric
 
 STANCE = Rubric.model_validate(make_rubric("stance"))
@@ -21,6 +24,12 @@ def vote(answer: str | int | None, judge: str = "a/b") -> Vote:
     if isinstance(answer, int):
         return Vote(judge, "primary", score_bin(answer), answer, False, None, "e", None, "k")
     return Vote(judge, "primary", answer, None, answer == "REFUSAL", None, "e", None, "k")
+
+
+def test_the_error_codes_are_those_of_the_contract():
+    text = (Path(__file__).parents[1] / "docs" / "contract" / "receipts.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `(\w+)` ", text.partition("## Error codes")[2].partition("\n## ")[0], flags=re.M)
+    assert list(VOTE_ERRORS) == listed
 
 
 def final(rubric: Rubric, *answers: str | int | None) -> tuple[str | None, float | None, str]:
