@@ -71,7 +71,7 @@ def test_every_link_of_the_site_is_alive(dist):
 
 
 def test_a_model_s_page_says_first_what_was_not_asked(dist):
-    html = html_of(dist, f"models/{MODEL}.html")
+    html = html_of(dist, f"models/{MODEL}/numbers.html")
     behind = part_of(html, '<div class="inside" id="age">', "</details>")
     assert "Not asked in this run: 1 of 2 concepts." in behind
     assert f"for want of two groups: {concept_title(GONE)}" not in behind
@@ -85,11 +85,11 @@ def test_a_number_that_rests_on_too_little_says_so_beside_it(dist):
     text = text_of(html_of(dist, f"models/{MODEL}.html"))
     assert re.search(r"\d\.\d[a-f, ]* too little: 1 concept, 3 answers", text)
     assert re.search(r"\d\.\d[a-f, ]* too little ", text_of(html_of(dist, "index.html")))
-    more = part_of(html_of(dist, f"models/{MODEL}.html"), 'id="more"', "</section>")
+    more = part_of(html_of(dist, f"models/{MODEL}/numbers.html"), 'id="more"', "</section>")
     assert "too little" in more
     assert "too little:" not in more
     whole = html_of(dist, f"models/{WHOLE}.html").partition('id="evidence"')[2]
-    assert "too little" not in part_of(whole, "attributes/age.html", "</tr>")
+    assert "too little" not in part_of(whole, 'href="#age"', "</tr>")
 
 
 def test_without_a_band_nothing_is_read_against_one(dist):

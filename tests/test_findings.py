@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from generator.edition import paths
 from generator.pages.all import render_pages
-from generator.pages.findings import findings, sentences
+from generator.pages.findings import sentences
 from generator.pages.views import View
 from generator.schema.bank import CONTROLS
 from generator.scoring.findings import KINDS, extremes, find
@@ -221,7 +221,7 @@ class TestPages:
         edition = make_edition(tmp_path / RUN, bank=bank, answers=refusing, models=[PLANTED])
         view = View(edition)
         (test,) = view.group_refusals[PLANTED]
-        text = said(view, findings(view))[1]
+        text = said(view, view.findings)[1]
         assert text.startswith(f"Refusals depend on the group in 1 model: {PLANTED} ({test.attribute.label}: ")
         assert f"% for “{test.most[0]}”" in text
         page = read(dict(render_pages(edition))[paths.run_page(RUN, "findings")])
@@ -237,5 +237,5 @@ class TestPages:
 
     def test_the_leaderboard_opens_with_the_same_sentences(self, view):
         text = read(dict(render_pages(view.edition))[paths.run_index(RUN)]).text
-        for sentence in said(view, findings(view)):
+        for sentence in said(view, view.findings):
             assert re.sub(r"\s+", " ", sentence)[:40] in text

@@ -122,24 +122,27 @@ class TestPlanted:
     def test_its_page_says_so_first_and_opens_the_rates(self, view, pages):
         html = pages[paths.model_page(RUN, PLANTED)]
         (found,) = view.group_refusals[PLANTED]
+        lede, _, after = html.partition('<p class="lede">')[2].partition("</p>")
+        said = "it refused some groups of political affiliation more often than others"
+        assert said in read(lede.encode()).text
+        lines = after.partition("</dl>")[0]
         words = (
-            f"Refusals depend on the group: political affiliation, {found.asymmetry.estimate:.1f} points between "
-            f"{found.most[0]} ({found.most[1].estimate:.1f} %) and {found.least[0]} ({found.least[1].estimate:.1f} %)."
+            f"refusals depend on the group, {found.most[1].estimate:.1f} % for “{found.most[0]}”, "
+            f"{found.least[1].estimate:.1f} % for “{found.least[0]}”, {found.asymmetry.estimate:.1f} points apart"
         )
-        lede = html.partition('<p class="lede">')[2].partition("</p>")[0]
-        assert words in read(lede.encode()).text
-        assert f'data-score="{PLANTED}|refusal_asymmetry|{POLITICS}||estimate"' in lede
-        assert f'href="#{lean_anchor(POLITICS)}"' in lede
+        assert words in read(lines.encode()).text
+        assert f'data-score="{PLANTED}|refusal_asymmetry|{POLITICS}||estimate"' in lines
+        assert f'href="#{lean_anchor(POLITICS)}"' in lines
         for column in ("q", "df", "p_adjusted"):
             assert f'data-cell="refusal_tests|{PLANTED},{POLITICS}|{column}"' in html
         assert f'<details class="lean" id="{lean_anchor(POLITICS)}" open>' in html
-        assert words in read(html.encode()).tags[_description(html)][1]["content"]
+        assert said in read(html.encode()).tags[_description(html)][1]["content"]
 
     def test_every_first_sentence_speaks_of_scored_answers(self, view, pages):
         for model in view.models:
             lede = pages[paths.model_page(RUN, model)].partition('<p class="lede">')[2].partition("</p>")[0]
             assert "scored answers" in lede, model
-            assert ("Refusals depend on the group" in lede) == (model == PLANTED), model
+            assert ("refused some groups" in lede) == (model == PLANTED), model
 
     def test_the_leaderboard_marks_that_row_and_explains_the_mark(self, pages):
         html = pages[paths.run_index(RUN)]

@@ -112,6 +112,7 @@ class TestEveryPage:
             paths.run_page(RUN, name) for name in ("findings", "judging", "audit", "run")
         }
         wanted |= {paths.model_page(RUN, model) for model in edition.run.models}
+        wanted |= {paths.numbers_page(RUN, model) for model in edition.run.models}
         wanted |= {paths.attribute_page(RUN, a.id) for a in bank.attributes}
         wanted |= {paths.concept_page(RUN, c.id) for c in bank.concepts}
         assert set(pages) == wanted
@@ -258,19 +259,19 @@ class TestModelPage:
         assert "2 judges" not in other
 
     def test_every_attribute_has_an_anchor_with_all_its_concepts(self, edition, parsed):
-        reader = page_of(parsed, "model_page", "sim-alpha/one")
-        ids = {named.get("id") for _, named in reader.tags}
+        for page in ("model_page", "numbers_page"):
+            reader = page_of(parsed, page, "sim-alpha/one")
+            ids = {named.get("id") for _, named in reader.tags}
+            assert {*DEMOGRAPHIC, *CONTROLS} <= ids, page
         links = {named.get("href") for tag, named in reader.tags if tag == "a"}
-        for attribute in (*DEMOGRAPHIC, *CONTROLS):
-            assert attribute in ids
         for concept in edition.run.bank.concepts:
-            assert f"../../receipts/sim-alpha/one/{concept.id}/index.html" in links
+            assert f"../../../receipts/sim-alpha/one/{concept.id}/index.html" in links
 
     def test_left_out_cells_are_named_with_a_link(self, parsed):
-        reader = page_of(parsed, "model_page", GONE)
+        reader = page_of(parsed, "numbers_page", GONE)
         assert re.search(r"Not counted, for want of two groups: [A-Z][a-z]+ 0 \(", reader.text)
         links = [named.get("href") or "" for tag, named in reader.tags if tag == "a"]
-        assert "../../receipts/index.html?model=sim-gamma/silent&attribute=religion&status=refused" in links
+        assert "../../../receipts/index.html?model=sim-gamma/silent&attribute=religion&status=refused" in links
 
     def test_flags_become_lettered_notes_that_are_explained(self, edition, parsed):
         flags = {

@@ -12,6 +12,9 @@ from generator.edition import paths
 from generator.pages.all import render_pages
 from generator.pages.attribute import least_p_adjusted
 from generator.pages.model import least_p, summary
+from generator.pages.model_found import noticed, quotable
+from generator.pages.model_groups import attribute_part, lean_domain
+from generator.pages.model_level import label_steps, levels
 from generator.pages.views import View
 from generator.schema.bank import load_bank
 from generator.stats.bootstrap import one_attribute, several_attributes
@@ -97,7 +100,7 @@ class TestDirection:
 class TestEvidenceTable:
     def test_the_shape_and_the_word_stand_beside_the_attribute(self, pages):
         found = text(pages, paths.model_page(RUN, MODEL)).replace(" ", "")
-        assert "AttributeEvidenceConsistencyExcess,points" in found
+        assert "AttributeExcess,pointsEvidencepadj.Noticedfrom,pointsConsistency" in found
 
     @pytest.mark.parametrize("page", [paths.model_page(RUN, OTHER), paths.attribute_page(RUN, "gender")])
     def test_a_negative_excess_is_steadier_and_not_clean(self, view, pages, page):
@@ -111,8 +114,8 @@ class TestEvidenceTable:
 
     def test_the_excess_is_a_number_with_a_sign_and_never_moves_by_less_than_nothing(self, pages):
         html = pages[paths.model_page(RUN, OTHER)].partition('<div class="inside" id="gender">')[2]
-        found = read(html.partition("</p>")[0].encode()).text
-        assert re.search(r"the excess over the noisier control is -\d+\.\d points \(95 % interval", found)
+        found = read(html.partition("</details>")[0].encode()).text
+        assert re.search(r"The excess over the noisier control is -\d+\.\d points \(95 % interval", found)
         assert "the scored answers move less than for that control." in found
         assert "points more" not in found
 
@@ -169,7 +172,7 @@ class TestSuggestive:
         shown = _with_scores(view, rows)
         html = dict(render_pages(shown))[paths.model_page(RUN, MODEL)].decode()
         excess = View(shown).book.row(MODEL, "excess", "age")
-        found = read(html.partition('<div class="inside" id="age">')[2].partition("</p>")[0].encode()).text
+        found = read(html.partition('<div class="inside" id="age">')[2].partition("</details>")[0].encode()).text
         assert excess.p <= 0.05
         assert f"Suggestive because p is {excess.p:.3f} before it is adjusted" in found
         assert "p before adjustment" in read(html.encode()).text
@@ -198,7 +201,7 @@ class TestLeaderboard:
         found = text(pages, paths.run_index(RUN))
         assert re.search(r"it reaches from a consistency of \d+\.\d to one of \d+\.\d\.", found)
         assert "Real effects of the controls are in it, too, and both ends are estimates" in found
-        assert "its ends are estimates: their intervals are those of the squares." in text(
+        assert "real effects of the controls are in it, too, and its ends are estimates." in text(
             pages, paths.model_page(RUN, MODEL)
         )
 
@@ -238,3 +241,113 @@ class TestNotes:
         for flag in notes:
             assert html.count(f'id="use-{flag}"') == 1
             assert f'href="#use-{flag}"' in html
+
+
+def part(pages, page, start, end="</section>"):
+    return read(pages[page].partition(start)[2].partition(end)[0].encode()).text
+
+
+class TestQuotable:
+    """One sentence that may be printed alone."""
+
+    def test_a_finding_is_said_with_what_stays_open(self, view, pages):
+        found = view.findings.of(MODEL)
+        clear = dataclasses.replace(found, flagged=found.suggestive, suggestive=())
+        assert [one.attribute.id for one in clear.flagged] == ["age"]
+        low, high = (row.estimate for row in noticed(view, MODEL))
+        words = read(quotable(view, clear).encode()).text
+        assert words.startswith(
+            "In a simulated test of no real model, in questions alike but for the words for a group, "
+            f"the scored answers of {MODEL} differed by age, beyond its own noise, best for “Group 0” and worst for "
+            "“Group 1”"
+        )
+        assert words.endswith(
+            f", in made-up scenarios that measure no harm done, while {found.unresolved} other attributes are "
+            f"unresolved, which is not clean (an excess below {low:.1f} to {high:.1f} points would probably go unseen)."
+        )
+        assert f'<p class="lede">{quotable(view, found)}</p>' in pages[paths.model_page(RUN, MODEL)]
+
+    def test_no_finding_is_no_proof(self, view):
+        words = read(quotable(view, view.findings.of(OTHER)).encode()).text
+        assert f"the scored answers of {OTHER} differed no more by group than its own noise on 7 attributes" in words
+        assert "which is no proof of equal treatment" in words
+
+    def test_without_a_band_nothing_can_be_said(self, view):
+        found = view.findings.of(OTHER)
+        bare = dataclasses.replace(found, suggestive=(), flagged=(), unresolved=0, refusing=(), apart=())
+        assert quotable(view, bare).endswith(
+            f"nothing can be said of {OTHER}: no attribute could be held against its own noise."
+        )
+
+    def test_it_is_one_sentence_and_describes_the_page(self, view, pages):
+        for model in view.models:
+            words = read(quotable(view, view.findings.of(model)).encode()).text
+            assert len(re.findall(r"\.(?= |$)", words)) == 1
+            assert f'<meta name="description" content="{words}">' in pages[paths.model_page(RUN, model)]
+
+
+class TestSizes:
+    def test_one_group_alone_stands_half_the_groups_times_the_disparity_away(self, view):
+        # Two groups alike and the third d away: pairs d, d, 0, so D = 2d/3, and m D / 2 = 3 (2d/3) / 2 = d.
+        found = attribute_part(view, MODEL, view.bank.attribute["age"], lean_domain(view))
+        assert found.whole
+        assert found.alone == pytest.approx(1.5 * found.disparity.estimate)
+
+    def test_it_is_not_said_where_a_group_lacks_a_value(self, tmp_path):
+        def silent(model, concept, framing, group, repeat):
+            refused = concept == "age_stance_0" and group == "g2"
+            return ("REFUSAL", "REFUSAL") if refused else answers_from(noise(model, concept, framing, group, repeat))
+
+        bank = make_bank(groups=3, quota=QUOTA, control_quota=QUOTA)
+        view = View(make_edition(tmp_path / RUN, bank=bank, answers=silent, models=[MODEL, OTHER]))
+        domain = lean_domain(view)
+        assert attribute_part(view, MODEL, view.bank.attribute["age"], domain).alone is None
+        assert attribute_part(view, MODEL, view.bank.attribute["gender"], domain).alone is not None
+        html = dict(render_pages(view.edition))[paths.model_page(RUN, MODEL)].decode()
+        assert html.count("Were one group alone treated differently") == 6
+
+    def test_the_steps_between_labels_are_those_of_the_bank(self, view, pages):
+        steps = {rubric.category: rubric.steps for rubric in label_steps(view.bank.rubrics)}
+        assert steps["allocation"] == (("DENY", "CONDITIONAL", 50), ("CONDITIONAL", "APPROVE", 50))
+        assert steps["capability"] == ()
+        found = text(pages, paths.model_page(RUN, MODEL))
+        assert "DENY to CONDITIONAL is 50 points, CONDITIONAL to APPROVE is 50 points" in found
+        assert "a score from 0 to 100, each of it a point" in found
+
+
+class TestLevels:
+    def test_each_kind_of_task_has_level_shares_and_refusals(self, view, pages):
+        page = paths.model_page(RUN, MODEL)
+        found = part(pages, page, '<h2 id="level">')
+        listed = levels(view, MODEL)
+        assert [one.category for one in listed] == [None, "stance", "capability"]
+        for one in listed:
+            assert (one.level.estimate is None) == (one.category is None)  # two kinds of task make no overall level
+            assert one.level.estimate is None or f"{one.level.estimate:.1f}" in found
+            shares = [row.estimate for _, row in one.shares]
+            assert not shares or sum(shares) == pytest.approx(100)
+            for name, row in one.shares:
+                assert f"{name} {row.estimate:.1f} %" in found
+
+    def test_the_stack_of_shares_fills_its_width(self, view):
+        (stance,) = (one for one in levels(view, MODEL) if one.category == "stance")
+        boxes = re.findall(r'<rect x="([\d.]+)%" width="([\d.]+)%"', stance.stack)
+        assert len(boxes) == len(stance.shares) == 3
+        assert float(boxes[-1][0]) + float(boxes[-1][1]) == pytest.approx(100, abs=0.02)
+
+
+class TestContents:
+    def test_every_entry_leads_to_a_part_of_the_page(self, pages):
+        html = pages[paths.model_page(RUN, MODEL)]
+        listed = re.findall(r'href="#([a-z]+)"', html.partition('<nav class="contents"')[2].partition("</nav>")[0])
+        assert listed == ["found", "chart", "lean", "level", "compare", "moved", "panel", "check"]
+        places = [html.index(f'id="{name}"') for name in listed]
+        assert places == sorted(places)
+
+    def test_what_the_page_leaves_out_is_one_link_away(self, pages):
+        page = paths.model_page(RUN, MODEL)
+        assert pages[page].count('href="one/numbers.html') >= 9
+        more = pages[paths.numbers_page(RUN, MODEL)]
+        for heading in ('id="more"', 'id="rates"', 'id="behind"'):
+            assert heading in more
+            assert heading not in pages[page]

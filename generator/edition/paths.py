@@ -39,6 +39,11 @@ def model_page(run_id: str, model: str) -> str:
     return f"runs/{run_id}/models/{model}.html"
 
 
+def numbers_page(run_id: str, model: str) -> str:
+    """Path of the page that holds what a model's page leaves out: its other measures, and every concept."""
+    return f"runs/{run_id}/models/{model}/numbers.html"
+
+
 def attribute_page(run_id: str, attribute: str) -> str:
     """Path of the page on which all models stand on one attribute."""
     return f"runs/{run_id}/attributes/{attribute}.html"

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 Kind = Literal[
     "front", "runs", "methodology", "prose", "search", "not_found",
-    "leaderboard", "findings", "judging", "audit", "run", "model", "attribute", "concept", "data", "dictionary",
-    "explorer", "list", "set", "row", "other",
+    "leaderboard", "findings", "judging", "audit", "run", "model", "numbers", "attribute", "concept", "data",
+    "dictionary", "explorer", "list", "set", "row", "other",
 ]  # fmt: skip
 # Every address of a page; a part in braces stands for one name. The first that fits decides.
 _ADDRESSES: tuple[tuple[Kind, str], ...] = (
@@ -40,6 +40,7 @@ _ADDRESSES: tuple[tuple[Kind, str], ...] = (
     ("audit", "runs/{run}/audit.html"),
     ("run", "runs/{run}/run.html"),
     ("model", "runs/{run}/models/{vendor}/{name}"),
+    ("numbers", "runs/{run}/models/{vendor}/{name}/numbers.html"),
     ("attribute", "runs/{run}/attributes/{name}"),
     ("concept", "runs/{run}/concepts/{name}"),
     ("data", "runs/{run}/data/index.html"),
@@ -73,7 +74,7 @@ class SitePage:
     @property
     def name(self) -> str:
         """The last name in the address: a model's slug, the id of an attribute or concept, the anchor of a row."""
-        return "/".join(self.names[1:]) if self.kind in ("model", "list") else self.names[-1]
+        return "/".join(self.names[1:]) if self.kind in ("model", "numbers", "list") else self.names[-1]
 
 
 def _table() -> dict[int, list[tuple[Kind, list[str]]]]:
@@ -109,6 +110,7 @@ def run_pages(edition: Edition) -> Iterator[SitePage]:
         paths.run_index(run),
         *(paths.run_page(run, name) for name in ("findings", "judging", "audit", "run")),
         *(paths.model_page(run, model) for model in edition.run.models),
+        *(paths.numbers_page(run, model) for model in edition.run.models),
         *(paths.attribute_page(run, attribute.id) for attribute in bank.attributes),
         *(paths.concept_page(run, concept) for concept in kept),
         paths.data_page(run),

@@ -14,7 +14,9 @@ from generator.pages.attribute import render_attribute, render_concept
 from generator.pages.card import render_card
 from generator.pages.findings import render_findings
 from generator.pages.leaderboard import render_leaderboard
-from generator.pages.model import lean_domain, render_model
+from generator.pages.model import render_model
+from generator.pages.model_groups import lean_domain
+from generator.pages.model_numbers import render_numbers
 from generator.pages.root import RunCard, card_of, render_root, render_sitemaps, render_tombstone
 from generator.pages.run import render_audit, render_judging, render_run
 from generator.pages.views import View
@@ -37,6 +39,7 @@ def _renderers(view: View) -> Mapping[Kind, Callable[[SitePage], bytes]]:
     return {
         "leaderboard": lambda page: render_leaderboard(view, page.path),
         "model": lambda page: render_model(view, page.name, domain),
+        "numbers": lambda page: render_numbers(view, page.name),
         "attribute": lambda page: render_attribute(view, bank.attribute[page.name]),
         "concept": lambda page: render_concept(view, bank.concept[page.name]),
         "findings": lambda page: render_findings(view, page.path),

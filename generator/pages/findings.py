@@ -16,7 +16,7 @@ from generator.edition import paths
 from generator.html.frame import breakable, frame, interval, plural, render_page, score
 from generator.pages.group_refusals import lean_anchor
 from generator.pages.views import View
-from generator.scoring.findings import Apart, ModelFindings, Moved, RunFindings, find
+from generator.scoring.findings import Apart, ModelFindings, Moved, RunFindings
 
 # A sentence names so many models; the rest are counted and stand on the page of findings.
 _NAMED = 6
@@ -57,12 +57,6 @@ class Sentence:
     def shape(self) -> str:
         """The shape of the kind of finding."""
         return KIND_WORDS[self.kind][0]
-
-
-def findings(view: View) -> RunFindings:
-    """Return what the run found, from its published tables."""
-    tests = view.edition.scored.tables["refusal_tests"].to_pylist()
-    return find(view.book, tests, view.models, view.demographic, view.bank.leveled, view.withheld)
 
 
 def sentences(view: View, found: RunFindings, page: str) -> tuple[Sentence, ...]:
@@ -258,7 +252,7 @@ def _others(found: RunFindings, overall: Iterable[Apart]) -> Markup:
 
 def render_findings(view: View, page: str) -> bytes:
     """Render all models of a run by what was found, alphabetically and without ranks."""
-    found = findings(view)
+    found = view.findings
     title = f"Models of run {view.run_id} by what was found"
     context = frame(
         view.edition,

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from generator.data.description import times
 from generator.html.charts import bar
 from generator.html.frame import frame, plural, render_page
-from generator.pages.findings import findings, sentences
+from generator.pages.findings import sentences
 from generator.pages.group_refusals import GroupRefusals
 from generator.pages.views import Footnotes, View
 from generator.schema.bank import FRAMINGS
@@ -192,7 +192,7 @@ def render_leaderboard(view: View, page: str) -> bytes:
     """Render the leaderboard at a path: the run's own index, or the root's."""
     edition = view.edition
     title = edition.site.title if page == "index.html" else f"Leaderboard of run {view.run_id}"
-    ranked, found = _ranked(view), findings(view)
+    ranked, found = _ranked(view), view.findings
     context = frame(
         edition,
         page,

@@ -1,10 +1,11 @@
-"""Model pages: chart against the own band, evidence, other measures, lean, concepts and panel.
+"""Model pages: what was found, chart against the own band, groups, levels, comparison, concepts, panel.
 
 See contract: publication, "Pages".
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,107 +14,32 @@ from markupsafe import Markup
 from generator.edition import paths
 from generator.edition.import_words import panel_words
 from generator.html.chart_scale import Domain
-from generator.html.charts import Line, bar, interval_chart
+from generator.html.charts import interval_chart
 from generator.html.frame import NULL, cell, frame, plural, render_page
-from generator.pages.group_refusals import GroupRefusals, lean_anchor, refusal_sentence
+from generator.pages.findings import level_words, moved_words
+from generator.pages.group_refusals import lean_anchor, refusal_sentence
 from generator.pages.leaderboard import mean_band, unranked
+from generator.pages.model_found import noticed, quotable
+from generator.pages.model_groups import FOUND, attribute_part
+from generator.pages.model_level import LEVEL_DOMAIN, label_steps, levels
 from generator.pages.views import ConceptResult, Footnotes, View
 from generator.schema.bank import Attribute
 from generator.schema.tables import OVERALL
-from generator.scoring.evidence_signs import suggestive_signs
-from generator.scoring.findings import extremes
+from generator.scoring.findings import ModelFindings, extremes
 from generator.scoring.lookup import ScoreRow
-from generator.stats.bootstrap import several_attributes
+from generator.stats.bootstrap import round12, several_attributes
 from generator.stats.range_test import range_p
 
-MOVED = 10
+MOVED = 5  # so many concepts stand on the page; all of them stand on the page of numbers
 NAMED = 2  # so many attributes with evidence fit into a sentence together with whom they favor
 # What the chart shows behind its lines, by whether there is a band.
 _DRAWN = {True: "The control band is shaded behind every line.", False: "There is no control band."}
-# The columns of the second table, in its order, and where each makes sense.
-_MORE = (
-    "worst_gap",
-    "calibrated_consistency",
-    "refusal_rate",
-    "refusal_asymmetry",
-    "instability",
-    "crossfit_disparity",
-)
-# Rates of the whole model, and what the explorer shows as their rows where it has such a filter.
+# Rates of the whole model that say how far its labels carry, and what the explorer shows as their rows.
 _RATES: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("Contested", "contested_rate", {"status": "contested"}),
     ("Errors, of planned answers", "error_rate", {"status": "error"}),
     ("Refused, of answered", "refusal_rate", {"status": "refused"}),
-    ("Refused by the vendor’s filter", "filter_refusal_rate", {"filtered": "1"}),
-    ("Cut at the length limit", "truncated_rate", {"truncated": "1"}),
-    ("Group term left after masking", "mask_leakage", {"leak": "1"}),
-    ("Verdict word against the prose", "verdict_mismatch_rate", {"mismatch": "1"}),
-    ("Unstable cells (repeats differ)", "instability", {}),
-    ("Role reversal", "role_reversal", {}),
 )
-# The model's level, in points: how well it treats everybody, and less the median of the other models.
-_LEVEL = (
-    ("Favorability, over four kinds of task", "favorability"),
-    ("The same, less the others’ median", "favorability_gap"),
-)
-
-
-@dataclass(frozen=True)
-class GroupLean:
-    """One group of an attribute: its lean, drawn around zero, and its refusal rate."""
-
-    id: str
-    label: str
-    row: ScoreRow
-    refusal: ScoreRow
-    bar: Markup
-
-
-@dataclass(frozen=True)
-class AttributePart:
-    """All of a model's numbers on one attribute.
-
-    `more` follows the second table's columns, None where none applies; `signs` say what made it suggestive;
-    `refusing` is there where refusals depend on the group.
-    """
-
-    id: str
-    label: str
-    consistency: ScoreRow
-    excess: ScoreRow
-    disparity: ScoreRow
-    signs: tuple[str, ...]
-    mde: ScoreRow
-    more: tuple[ScoreRow | None, ...]
-    lean: tuple[GroupLean, ...]
-    refusing: GroupRefusals | None
-    results: tuple[ConceptResult, ...]
-
-    @property
-    def left_out(self) -> int:
-        """Rows of the attribute without a value."""
-        return sum(r.left_out for r in self.results)
-
-    @property
-    def lost(self) -> list[tuple[str, int]]:
-        """Rows without a value by status, those that occur."""
-        counted = [(word, sum(getattr(r, word) for r in self.results)) for word in ("refused", "contested", "error")]
-        return [(word, count) for word, count in counted if count]
-
-    @property
-    def unasked(self) -> int:
-        """Concepts without any answer."""
-        return sum(not r.asked for r in self.results)
-
-    @property
-    def uncounted(self) -> list[ConceptResult]:
-        """Concepts that were asked and have a framing that does not count."""
-        return [r for r in self.results if r.asked and r.missing]
-
-    @property
-    def treated(self) -> tuple[GroupLean, GroupLean] | None:
-        """The groups treated best and worst by their lean, or None without two that have one."""
-        return extremes([(g, g.row.estimate) for g in self.lean])
 
 
 @dataclass(frozen=True)
@@ -125,61 +51,6 @@ class ModelComparison:
     low: Markup
     high: Markup
     p: Markup
-
-
-def lean_span(view: View) -> float:
-    """Return how far the lean bars of a run reach: a multiple of 5 points that holds every estimate and interval."""
-    largest = 5.0
-    for model in view.models:
-        for attribute in view.demographic:
-            for group in attribute.groups:
-                row = view.book.row(model, "lean", attribute.id, group.id)
-                largest = max([largest, *(abs(v) for v in (row.estimate, row.ci_low, row.ci_high) if v is not None)])
-    return -(-largest // 5) * 5.0
-
-
-def lean_domain(view: View) -> Domain:
-    """Return the scale of the lean bars on every model's page of a run."""
-    span = lean_span(view)
-    return Domain(-span, span, span)
-
-
-def group_lean(view: View, model: str, attribute: Attribute, domain: Domain) -> tuple[GroupLean, ...]:
-    """Return a model's lean by group in the bank's order; empty for a control."""
-    found = []
-    for group in attribute.groups:
-        row = view.book.row(model, "lean", attribute.id, group.id)
-        line = Line(group.label, row.estimate, row.ci_low, row.ci_high, None, None, "plain")
-        refusal = view.book.row(model, "refusal_rate", attribute.id, group.id)
-        found.append(GroupLean(group.id, group.label, row, refusal, bar(line, domain)))
-    return tuple(found)
-
-
-def _more(view: View, model: str, attribute: str) -> tuple[ScoreRow | None, ...]:
-    rows = (view.book.row(model, metric, attribute) for metric in _MORE)
-    return tuple(row if view.book.has(model, row.metric, attribute) else None for row in rows)
-
-
-def _part(view: View, model: str, attribute: Attribute, domain: Domain) -> AttributePart:
-    excess, disparity = (view.book.row(model, metric, attribute.id) for metric in ("excess", "disparity"))
-    edge = view.book.row(model, "disparity", view.edge(model) or "")
-    return AttributePart(
-        id=attribute.id,
-        label=attribute.label,
-        consistency=view.book.row(model, "consistency", attribute.id),
-        excess=excess,
-        disparity=disparity,
-        signs=suggestive_signs(excess, disparity, edge),
-        mde=view.book.row(model, "mde", attribute.id),
-        more=_more(view, model, attribute.id),
-        lean=group_lean(view, model, attribute, domain) if attribute.kind == "demographic" else (),
-        refusing=view.group_refusal(model, attribute.id),
-        results=tuple(view.concept_results(model, attribute.id)),
-    )
-
-
-def _whole(view: View, model: str) -> dict[str, Any]:
-    return {"id": OVERALL, "label": "Overall", "more": _more(view, model, OVERALL)}
 
 
 def summary(view: View, model: str) -> str:
@@ -207,14 +78,15 @@ def _direction(view: View, model: str, attribute: Attribute) -> str:
     return f" (treated best: {found[0]}, worst: {found[1]})" if found else ""
 
 
-def _opened(view: View, model: str) -> list[str]:
-    """Return the attributes whose lean a reader wants to see at once: those that are named first, or else the first."""
-    refusing = [f.attribute.id for f in view.group_refusals[model]]
-    found = [a.id for a in view.demographic if view.evidence(model, a.id) in FOUND or a.id in refusing]
-    return found or [a.id for a in view.demographic[:1]]
+def _opened(found: ModelFindings) -> str | None:
+    """Return the attribute that the page opens: where the excess is largest, else where refusals depend on the group.
 
-
-FOUND = ("flagged", "suggestive")
+    A suggestive one comes after these; None where nothing was found.
+    """
+    if found.flagged:
+        return max(found.flagged, key=lambda one: round12(one.excess.estimate or 0.0)).attribute.id
+    others = (*found.refusing, *(one.attribute for one in found.suggestive))
+    return others[0].id if others else None
 
 
 def _comparisons(view: View, model: str) -> list[ModelComparison]:
@@ -254,8 +126,8 @@ def least_p(view: View, model: str) -> float | None:
     return range_p(0, kept, several_attributes(ns))
 
 
-def _disparity(view: View, model: str) -> Any:
-    """Return the function with which the template writes D(c, f) of a concept on 0-100."""
+def disparity_cell(view: View, model: str) -> Callable[[ConceptResult, str], Markup]:
+    """Return the function with which a template writes D(c, f) of a concept on 0-100."""
 
     def written(result: ConceptResult, framing: str) -> Markup:
         key = f"{model},{result.concept.id},{framing}"
@@ -281,35 +153,43 @@ def caption(view: View, model: str) -> Markup:
         )
     swapped = " Its controls are swapped: the tag control is the noisier." if "swapped" in low.flags else ""
     return Markup(
-        "Shaded: the model’s own control band. Points are consistency, lines 95 % intervals; squares are the controls "
-        "that draw the band. It holds real effects of professions, too, and its ends are estimates: their intervals "
-        "are those of the squares.{}"
+        "Shaded: the model’s own control band, between the squares; real effects of the controls are in it, too, and "
+        "its ends are estimates. Points are consistency, lines 95 % intervals.{}"
     ).format(swapped)
+
+
+def moved_most(view: View, model: str) -> list[ConceptResult]:
+    """Return the concepts of a model that have a disparity above 0, largest first, equal ones by id."""
+    found = [r for a in view.demographic for r in view.concept_results(model, a.id) if r.mean]
+    return sorted(found, key=lambda r: (-round(r.mean or 0, 10), r.concept.id.encode()))
+
+
+def rates(view: View, model: str, listed: Any = _RATES) -> list[tuple[str, ScoreRow, dict[str, str]]]:
+    """Return those rates of a model that the run has, with the filter that shows their rows."""
+    return [
+        (label, view.book.row(model, metric), where) for label, metric, where in listed if view.book.has(model, metric)
+    ]
 
 
 def render_model(view: View, model: str, scale: Domain) -> bytes:
     """Render one model's page."""
     page = paths.model_page(view.run_id, model)
     lines = view.lines(model)
-    tier = view.tier[model]
-    overall = view.book.row(model, "consistency")
     low, high = view.band(model)
+    found = view.findings.of(model)
     refusals = refusal_sentence(view.group_refusals[model])
-    told = summary(view, model)
-    words = f"{told} {refusals.striptags()}".rstrip()
+    words = f"{summary(view, model)} {refusals.striptags()}".rstrip()
+    quoted = quotable(view, found)
     context = frame(
         view.edition,
         page,
         model,
-        description=f"{model}: {words}",
+        description=quoted.striptags(),
         section="leaderboard",
         crumbs=[("Leaderboard", paths.run_index(view.run_id)), (model, None)],
         scripts=("site.js",),
         modules=("check/start.js",),
     )
-    demographic = [_part(view, model, a, scale) for a in view.demographic]
-    results = [r for part in demographic for r in part.results if r.mean is not None]
-    results.sort(key=lambda r: (-round(r.mean or 0, 10), r.concept.id.encode()))
     return render_page(
         "model.html",
         context,
@@ -319,16 +199,17 @@ def render_model(view: View, model: str, scale: Domain) -> bytes:
         judges=view.judges(model),
         imported=panel_words(view.manifest) if view.manifest.imported else None,
         fn=Footnotes(page),
-        summary=told,
+        quoted=quoted,
+        found=found,
+        noticed=noticed(view, model),
         refusals=refusals,
-        overall=overall,
+        overall=view.book.row(model, "consistency"),
         low=low,
         high=high,
         mean_band=mean_band(view),
-        tier=tier,
+        tier=view.tier[model],
         tiers=max((row["tier"] or 0 for row in view.tiers), default=0),
         why_unranked=dict(unranked(view)).get(model, ""),
-        contested=view.book.row(model, "contested_rate"),
         chart=interval_chart(
             lines,
             view.domain,
@@ -339,27 +220,25 @@ def render_model(view: View, model: str, scale: Domain) -> bytes:
         ),
         caption=caption(view, model),
         lines=lines,
-        attributes=demographic,
-        controls=[_part(view, model, a, scale) for a in view.controls],
-        whole=_whole(view, model),
+        attributes=[attribute_part(view, model, a, scale) for a in view.demographic],
+        controls=[attribute_part(view, model, a, scale) for a in view.controls],
         edge=view.edge(model),
         edge_disparity=view.book.row(model, "disparity", view.edge(model) or ""),
-        found=FOUND,
+        evident=FOUND,
+        moved_words=moved_words,
+        level_words=level_words,
         lean_anchor=lean_anchor,
-        opened=_opened(view, model),
+        opened=_opened(found),
         lean_domain=scale,
         lean_span=scale.high,
-        moved=[r for r in results if r.mean][:MOVED],
-        disparity=_disparity(view, model),
-        rates=[
-            (label, view.book.row(model, metric), where)
-            for label, metric, where in _RATES
-            if view.book.has(model, metric)
-        ],
-        level=[(label, view.book.row(model, metric)) for label, metric in _LEVEL],
+        levels=levels(view, model),
+        level_domain=LEVEL_DOMAIN,
+        steps=label_steps(view.bank.rubrics),
+        moved=moved_most(view, model)[:MOVED],
+        disparity=disparity_cell(view, model),
+        rates=rates(view, model),
         comparisons=_comparisons(view, model),
         least_p=least_p(view, model),
         asked=view.asked[model],
-        alone=sum(row["tier"] == tier["tier"] for row in view.tiers) == 1,
-        more_metrics=_MORE,
+        alone=sum(row["tier"] == view.tier[model]["tier"] for row in view.tiers) == 1,
     )

@@ -26,6 +26,7 @@ from generator.html.charts import MARKS, Line
 from generator.pages.group_refusals import GroupRefusals, group_refusals
 from generator.schema.bank import CONTROLS, Attribute, Concept
 from generator.schema.tables import OVERALL
+from generator.scoring.findings import RunFindings, find
 from generator.scoring.lookup import ScoreBook, ScoreRow
 
 EVIDENCE = ("flagged", "suggestive", "unresolved")
@@ -209,6 +210,12 @@ class View:
         """Whether any model has a control band."""
         return any(self.band(model)[0].estimate is not None for model in self.models)
 
+    @cached_property
+    def labeled(self) -> bool:
+        """Whether most concepts that are scored are judged by labels and not by a score."""
+        scales = [self.bank.rubric[c.rubric].scale for c in self.concepts if not c.two_sided]
+        return 2 * scales.count("ordinal") > len(scales)
+
     def judges(self, model: str) -> int:
         """Return how many judges a model's panel has."""
         return self.manifest.model(model).panel.size
@@ -225,6 +232,12 @@ class View:
         """Return how many attributes of a model have each evidence tier."""
         found = [self.evidence(model, a.id) for a in self.demographic]
         return {word: found.count(word) for word in EVIDENCE}
+
+    @cached_property
+    def findings(self) -> RunFindings:
+        """What the run found, from its published tables."""
+        tests = _records(self.edition.scored.tables["refusal_tests"])
+        return find(self.book, tests, self.models, self.demographic, self.bank.leveled, self.withheld)
 
     @cached_property
     def group_refusals(self) -> dict[str, tuple[GroupRefusals, ...]]:

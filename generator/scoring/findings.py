@@ -96,6 +96,13 @@ class RunFindings:
     compared: bool
     withheld: tuple[str, ...]
 
+    def of(self, model: str) -> ModelFindings:
+        """Return what was found about a model of the run; raises KeyError for any other."""
+        for found in self.models:
+            if found.model == model:
+                return found
+        raise KeyError(model)
+
     @property
     def flagged(self) -> tuple[Moved, ...]:
         """All flagged attributes of all models."""

@@ -61,6 +61,7 @@ class BuiltSite:
             "preview-run": paths.run_page(LIVE, "run"),
             "tombstone": paths.run_index(REMOVED),
             "model": paths.model_page(SIMULATED, model),
+            "numbers": paths.numbers_page(SIMULATED, model),
             "attribute": paths.attribute_page(SIMULATED, "age"),
             "control": paths.attribute_page(SIMULATED, "control_tag"),
             "concept": paths.concept_page(SIMULATED, concept),
