@@ -16,6 +16,7 @@ FILES = {
     "generator.content": ("content", "bank", "pages"),
     "generator.site_templates": ("site_templates", "static"),
     "harness.audit": ("harness/audit", "audit_page"),
+    "harness.starter": ("harness/starter", "benchmark"),
 }
 
 

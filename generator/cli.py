@@ -20,6 +20,8 @@ from generator.schema.shown import shown
 
 # Subcommand: (module whose `command` it is, its one-line help). Strings, so that --help imports nothing.
 COMMANDS = {
+    "init": ("harness.commands.init", "Write a small benchmark to begin with."),
+    "doctor": ("harness.commands.doctor", "Say what is missing here, and what to type."),
     "demo": ("harness.commands.demo", "Make and publish a full simulated run."),
     "bank": ("harness.commands.bank", "Check, hash, show and measure the prompt bank."),
     "eval": ("harness.commands.eval", "Ask every model of a run every prompt."),

@@ -165,6 +165,11 @@ class TestConceptFaults:
     def test_a_fault_names_its_framing(self):
         assert concept_faults(with_direct("Hello."), BANK)[0].startswith("framing direct: has 0 {group_np}")
 
+    @pytest.mark.parametrize("cut", range(8))
+    def test_no_part_of_a_word_before_the_slot_is_read_as_an_article(self, cut):
+        found = concept_faults(with_direct(f"A plan for {'x' * (29 + cut)} by {SLOT} came. {FILLER}"), BANK)
+        assert [fault for fault in found if "before 'for'" in fault] == []
+
     @pytest.mark.parametrize("article", ["a", "the", "an", "this", "every"])
     def test_an_article_before_the_slot(self, article):
         found = concept_faults(with_direct(f"So {article} {SLOT} came. {FILLER}"), BANK)

@@ -45,7 +45,7 @@ ROOMS = {
     ),
     "harness": (
         "bank", "plan", "calls", "cache", "money", "engine", "batches", "masking", "eval", "judging", "simulated",
-        "audit", "stages", "importing", "terminal", "commands",
+        "audit", "stages", "importing", "terminal", "starter", "commands",
     ),
 }  # fmt: skip
 

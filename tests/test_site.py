@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from generator.edition.edition import SITE_FILE, checked_base_url, read_site
+from generator.commands.publish import used
+from generator.edition.settings import HOST_NAMES, SITE_FILE, PublishSettings, checked_base_url, read_site
+from generator.publishing.hosts import HOSTS
 from generator.schema.errors import InputError
 
 ROOT = Path(__file__).parent.parent
@@ -94,3 +96,39 @@ class TestCheckedBaseUrl:
     def test_anything_else_is_refused(self, given):
         with pytest.raises(InputError, match="use an absolute address such as"):
             checked_base_url(given)
+
+
+class TestPublishSettings:
+    def test_without_them_a_publish_is_what_it_was(self, tmp_path):
+        assert read_site(written(tmp_path, GOOD)).publish == PublishSettings()
+
+    def test_each_is_read(self, tmp_path):
+        own = '[publish]\nbase_url = "https://x.example/b/"\nhost = "s3"\nmode = "folded"\n'
+        own += "preview = true\nwithhold = true\n"
+        found = read_site(written(tmp_path, GOOD + "\n" + own)).publish
+        assert found == PublishSettings(
+            base_url="https://x.example/b/", host="s3", mode="folded", preview=True, withhold=True
+        )
+
+    def test_the_hosts_are_those_whose_limits_are_known(self):
+        assert set(HOST_NAMES) == set(HOSTS)
+
+    @pytest.mark.parametrize(
+        ("line", "fault"),
+        [
+            ('base_url = "x.example"', "site.toml: publish.base_url 'x.example': use an absolute address"),
+            ('host = "moon"', "publish.host"),
+            ('mode = "rows"', "publish.mode"),
+            ('hosts = "s3"', "publish.hosts"),
+        ],
+    )
+    def test_a_bad_one_is_named(self, tmp_path, line, fault):
+        with pytest.raises(InputError) as caught:
+            read_site(written(tmp_path, GOOD + f"\n[publish]\n{line}\n"))
+        assert any(fault in found for found in caught.value.faults)
+
+    def test_what_is_used_is_said_with_what_an_option_decided(self):
+        settings = PublishSettings(host="s3", mode="row")
+        assert used(settings, {"mode"}) == (
+            "publishing with host s3, mode row (by option), base_url none, preview no, withhold no"
+        )

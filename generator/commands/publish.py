@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-HOST_NAMES = ("plain", "github-pages", "cloudflare-pages", "netlify", "s3")
+from generator.edition.settings import HOST_NAMES, PublishSettings
 
 
 @click.command("publish")
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
 @click.option("--out", default="dist", show_default=True, type=click.Path(path_type=Path), help="Folder of the site.")
 @click.option("--base-url", help="Where the site will live: adds canonical links, cards, sitemap and feed.")
-@click.option("--host", default="plain", show_default=True, type=click.Choice(HOST_NAMES), help="Whose limits to keep.")
-@click.option("--mode", type=click.Choice(("row", "folded")), help="A page a row, or rows on their set's page only.")
-@click.option("--preview", is_flag=True, help="Build live runs that are not publishable, too, marked as previews.")
-@click.option("--withhold", is_flag=True, help="Publish without the categories whose judges or audit fail.")
+@click.option("--host", type=click.Choice(HOST_NAMES), help="Whose limits to keep.")
+@click.option(
+    "--mode",
+    type=click.Choice(("auto", "row", "folded")),
+    help="A page a row, rows on their set's page only, or what the host has room for.",
+)
+@click.option(
+    "--preview/--no-preview", default=None, help="Build live runs that are not publishable, too, marked as previews."
+)
+@click.option(
+    "--withhold/--no-withhold", default=None, help="Publish without the categories whose judges or audit fail."
+)
 @click.option("--remove", multiple=True, metavar="RUN", help="Take a run away and leave a tombstone; repeatable.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes to use [default: one a processor].")
 @click.option("--dask", metavar="ADDRESS", help="Render receipts on a Dask cluster: tcp://HOST:PORT.")
@@ -35,10 +44,10 @@ def command(
     runs: tuple[str, ...],
     out: Path,
     base_url: str | None,
-    host: str,
+    host: str | None,
     mode: str | None,
-    preview: bool,
-    withhold: bool,
+    preview: bool | None,
+    withhold: bool | None,
     remove: tuple[str, ...],
     jobs: int | None,
     dask: str | None,
@@ -48,23 +57,27 @@ def command(
     """Build the static site: every run, or the RUNs named while the others stay as they are.
 
     Only what changed is made again. The site in place is replaced in one step, and only when the new one is whole.
+    Address, host, mode, previews and withholding are those of site.toml under [publish]; an option overrides one.
     """
+    from generator.edition.settings import checked_base_url, read_site
     from generator.machine.workers import checked_dask_address, processors
     from generator.publishing.publish import Options, publish
 
-    if base_url is not None:
-        from generator.edition.edition import checked_base_url
-
-        base_url = checked_base_url(base_url)
+    given = {"base_url": base_url, "host": host, "mode": mode, "preview": preview, "withhold": withhold}
+    asked = {name: value for name, value in given.items() if value is not None}
+    if base_url:
+        asked["base_url"] = checked_base_url(base_url)
+    settings = read_site(content / "site.toml").publish.model_copy(update=asked)
+    print(used(settings, asked), file=sys.stderr, flush=True)
     options = Options(
         out=out,
         runs=runs,
         content=content,
-        base_url=base_url,
-        host=host,
-        mode="row" if mode == "row" else "folded" if mode else None,
-        preview=preview,
-        withhold=withhold,
+        base_url=settings.base_url.rstrip("/") or None,
+        host=settings.host,
+        mode=None if settings.mode == "auto" else settings.mode,
+        preview=settings.preview,
+        withhold=settings.withhold,
         remove=remove,
         jobs=jobs or processors(),
         dask=None if dask is None else checked_dask_address(dask),
@@ -83,3 +96,17 @@ def command(
         print(f"{out} is up to date ({size})")
     for run, digest in outcome.pins.items():
         print(f"Pin of run {run}: {digest}")
+
+
+def used(settings: PublishSettings, asked: Collection[str]) -> str:
+    """Say how this publish publishes, and which of that an option decided."""
+    told = {
+        "host": settings.host,
+        "mode": settings.mode,
+        "base_url": settings.base_url or "none",
+        "preview": "yes" if settings.preview else "no",
+        "withhold": "yes" if settings.withhold else "no",
+    }
+    return "publishing with " + ", ".join(
+        f"{name} {value}{' (by option)' if name in asked else ''}" for name, value in told.items()
+    )

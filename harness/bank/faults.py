@@ -278,7 +278,12 @@ def _reading_faults(template: str, concept: Concept, attribute: Attribute) -> It
         if re.search(r"\bwhos?e?\b", np) and re.match(r"\s+(?:who|whose|that|with|and|of|in|on|for|at)\b", after):
             yield f"after {np!r} the words {after.split()[0]!r} attach to the wrong noun; end the phrase after {SLOT}"
             break
-    nearby = before[-40:] + group_np(attribute.groups[0], concept.noun) + after if attribute.groups else template
+    # Whole words: the end of "plan for" would read as a wrong article.
+    nearby = (
+        before[before[:-40].rfind(" ") + 1 :] + group_np(attribute.groups[0], concept.noun) + after
+        if attribute.groups
+        else template
+    )
     if fault := article_fault(nearby):
         yield fault
 

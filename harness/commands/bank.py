@@ -22,6 +22,7 @@ from harness.bank.measures import BankStats, Spread, bank_stats
 from harness.bank.near_names import near_names
 from harness.bank.reader import BANK_DEFAULT, bank_folder, read_bank_folder
 from harness.bank.review_pages import favorable, render_sheet
+from harness.terminal.options import json_option
 
 PLAIN_WIDTH = 120
 
@@ -31,7 +32,6 @@ folder_option = click.option(
     default=bank_folder,
     help=f"The folder that holds bank.toml. [default: {BANK_DEFAULT}]",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")
 
 
 @click.group()

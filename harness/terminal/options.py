@@ -27,3 +27,4 @@ cache_option = click.option(
 )
 forecast_option = click.option("--dry-run", is_flag=True, help="Say what eval and judge would cost, and ask nothing.")
 summary_option = click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")

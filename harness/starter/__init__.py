@@ -1,0 +1,1 @@
+"""A small benchmark to begin with, as `aibiasbench init` writes it."""
