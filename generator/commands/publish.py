@@ -68,7 +68,6 @@ def command(
     if base_url:
         asked["base_url"] = checked_base_url(base_url)
     settings = read_site(content / "site.toml").publish.model_copy(update=asked)
-    print(used(settings, asked), file=sys.stderr, flush=True)
     options = Options(
         out=out,
         runs=runs,
@@ -82,7 +81,14 @@ def command(
         jobs=jobs or processors(),
         dask=None if dask is None else checked_dask_address(dask),
     )
-    outcome = publish(options, lambda line: print(line, file=sys.stderr, flush=True))
+    told = iter([used(settings, asked)])  # once, before the first thing that is built
+
+    def report(*lines: str) -> None:
+        for line in (*told, *lines):
+            print(line, file=sys.stderr, flush=True)
+
+    outcome = publish(options, report)
+    report()
     if as_json:
         print(json.dumps({"out": str(out), **asdict(outcome)}))
         return
