@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import statistics
 from urllib.parse import parse_qs, urlsplit
 
 import pyarrow.parquet as pq
@@ -43,8 +44,9 @@ def explorer(site, wide):
 
 
 def settled(page):
-    """Wait until the rows found are drawn and counted."""
+    """Wait until the rows found are drawn and counted, and unfold the filters."""
     page.wait_for_selector("#explorer[aria-busy=false]")
+    page.evaluate("document.getElementById('explorer-filters').open = true")
 
 
 def count(page):
@@ -159,7 +161,7 @@ class TestNothingFound:
         expect(explorer.locator("#explorer-status")).to_have_text(f"{len(rows):,} rows")
         assert explorer.is_hidden("#explorer-advice")
         assert explorer.is_hidden("#explorer-clear")
-        assert explorer.evaluate("document.activeElement.id") == "filter-model"
+        assert explorer.evaluate("document.activeElement.id") == "filter-q"
 
     def test_boxes_are_named_where_they_are_in_the_way(self, explorer, site):
         asked = "leak=1&filtered=1&contested=1&truncated=1"
@@ -169,7 +171,9 @@ class TestNothingFound:
 
     def test_a_text_that_is_nowhere_is_said(self, explorer, site):
         explorer.goto(f"{site.http}{paths.explorer_page(SIMULATED)}?model={MODEL}&q=nowhere+to+be+found")
-        expect(explorer.locator("#explorer-advice")).to_contain_text("No response of this model holds this text.")
+        expect(explorer.locator("#explorer-advice")).to_contain_text(
+            "No answer of this model holds “nowhere to be found”."
+        )
         assert count(explorer) == 0
 
     def test_where_rows_are_found_nothing_is_advised(self, explorer):
@@ -186,7 +190,7 @@ class TestRows:
         comes_to_query(explorer, {"page": "2"})
         explorer.goto(explorer.url.replace("page=2", f"page={pages}"))
         settled(explorer)
-        assert explorer.locator("#explorer-table tbody tr").count() == len(rows) - 50 * (pages - 1)
+        assert explorer.locator("#explorer-table tbody tr:not(.preview)").count() == len(rows) - 50 * (pages - 1)
         assert explorer.is_disabled("#explorer-next")
 
     def test_turning_the_page_starts_at_its_top(self, explorer):
@@ -207,7 +211,7 @@ class TestRows:
         wanted = [
             r for r in rows if (r["model"], r["concept"], r["framing"]) == (MODEL, "age_capability_0", "professional")
         ]
-        shown = explorer.locator("#explorer-table tbody tr")
+        shown = explorer.locator("#explorer-table tbody tr:not(.preview)")
         assert shown.count() == len(wanted)
         for place, row in enumerate(wanted):
             cells = shown.nth(place).locator("th, td").all_inner_texts()
@@ -219,7 +223,7 @@ class TestRows:
 
     def test_rows_are_drawn_before_everything_is_counted(self, site, wide):
         seen = """() => { window.seen = []; new MutationObserver(() => {
-          const drawn = !!document.querySelector("#explorer-table tbody tr");
+          const drawn = !!document.querySelector("#explorer-table tbody tr:not(.preview)");
           const counted = !!document.querySelector("#explorer-status")?.textContent;
           if (drawn || counted) window.seen.push([drawn, counted]);
         }).observe(document, { childList: true, subtree: true }); }"""
@@ -269,21 +273,124 @@ class TestTextSearch:
         self.search(explorer, "to left")
         assert "[U+202E]" in explorer.locator("#explorer-table .excerpt").first.inner_text()
 
-    def test_it_needs_a_model_first_and_says_which_is_searched_then(self, explorer):
-        assert explorer.is_disabled("#filter-q")
-        expect(explorer.locator("#explorer-hint")).to_contain_text("Choose a model first")
-        explorer.select_option("#filter-model", MODEL)
-        expect(explorer.locator("#explorer-hint")).to_contain_text(f"The file of responses of {MODEL} is loaded")
-        expect(explorer.locator("#explorer-hint")).not_to_contain_text("first")
-
-    def test_an_address_with_a_text_alone_says_what_is_missing_and_keeps_the_text(self, explorer, site, rows):
+    def test_without_a_model_the_answers_of_all_are_searched(self, explorer, site, rows):
         explorer.goto(f"{site.http}{paths.explorer_page(SIMULATED)}?q=repeat+1")
-        assert count(explorer) == len(rows)
-        expect(explorer.locator("#explorer-advice")).to_contain_text("“repeat 1” is not searched yet: choose a model")
-        explorer.select_option("#filter-model", MODEL)
-        comes_to_query(explorer, {"model": MODEL, "q": "repeat 1"})
-        expect(explorer.locator("#explorer-table mark").first).to_have_text("repeat 1")
-        assert explorer.is_hidden("#explorer-advice")
+        wanted = [row for row in rows if row["response"] and "repeat 1" in row["response"]]
+        expect(explorer.locator("#explorer-status")).to_have_text(f"{len(wanted):,} rows")
+        assert len({row["model"] for row in wanted}) == 3
+        settled(explorer)
+        refused = sum(row["status"] == "refused" for row in wanted)
+        assert explorer.locator("#filter-status option[value=refused]").text_content() == f"refused ({refused})"
+        explorer.select_option("#filter-status", "refused")
+        expect(explorer.locator("#explorer-status")).to_have_text(f"{refused:,} row{'s' if refused != 1 else ''}")
+
+    def test_a_search_is_stopped_and_says_how_far_it_came(self, site, wide, rows):
+        with opened(wide, site.http) as watched:
+            page, held = watched.page, []
+
+            def hold(route):
+                held.append(route)
+
+            # The files of all models but the first one never come.
+            page.route(re.compile(r"receipts/sim-(beta|judge-a)__.*parquet"), hold)
+            page.goto(site.http + paths.explorer_page(SIMULATED))
+            settled(page)
+            page.fill("#filter-q", "repeat 1")
+            page.press("#filter-q", "Enter")
+            expect(page.locator("#explorer-status")).to_contain_text("of sim-beta/two, model 2 of 3")
+            expect(page.locator("#explorer-table mark").first).to_have_text("repeat 1")
+            page.click("#explorer-stop")
+            wanted = sum(r["model"] == MODEL and "repeat 1" in r["response"] for r in rows if r["response"])
+            expect(page.locator("#explorer-status")).to_have_text(
+                f"{wanted:,} rows; stopped, 1 of 3 models were searched"
+            )
+            assert page.is_hidden("#explorer-stop")
+
+
+class TestAnswers:
+    def test_each_row_shows_the_beginning_of_its_answer(self, explorer, site, rows):
+        asked = f"?model={MODEL}&concept=age_capability_0&framing=professional"
+        explorer.goto(site.http + paths.explorer_page(SIMULATED) + asked)
+        key = (MODEL, "age_capability_0", "professional")
+        wanted = [r["response"] for r in rows if (r["model"], r["concept"], r["framing"]) == key]
+        lines = explorer.locator("#explorer-table .preview td")
+        expect(lines).to_have_count(len(wanted))
+        for place, answer in enumerate(wanted):
+            beginning = (answer or "no answer")[:20] if "\u202e" not in (answer or "") else "[U+202E]"
+            expect(lines.nth(place)).to_contain_text(beginning)
+        assert explorer.locator("#explorer-table img, #explorer-table script").count() == 0
+
+    def test_one_at_random_is_a_row_that_passes(self, explorer, rows):
+        explorer.select_option("#filter-status", "contested")
+        settled(explorer)
+        explorer.click("#explorer-any")
+        comes_to(explorer, lambda url: "#" in url)
+        found = urlsplit(explorer.url)
+        concept, anchor = found.path.split("/")[-2], found.fragment
+        contested = {
+            (r["concept"], paths.row_anchor(r["framing"], r["group"], r["repeat"]))
+            for r in rows
+            if r["status"] == "contested"
+        }
+        assert (concept, anchor) in contested
+        assert explorer.locator(f"article[id='{anchor}']").is_visible()
+
+    def test_where_models_part_most(self, explorer, rows):
+        explorer.select_option("#filter-order", "apart")
+        comes_to_query(explorer, {"order": "apart"})
+        means: dict[tuple[str, ...], dict[str, list[float]]] = {}
+        for row in rows:
+            if row["value"] is not None:
+                prompt = (row["concept"], row["framing"], row["group"])
+                means.setdefault(prompt, {}).setdefault(row["model"], []).append(row["value"])
+        spreads = {
+            prompt: statistics.variance([statistics.fmean(values) for values in found.values()])
+            for prompt, found in means.items()
+            if len(found) > 1
+        }
+        parting = {prompt: spread for prompt, spread in spreads.items() if spread > 1e-12}
+        assert count(explorer) == 2 * len(parting)
+        links = explorer.locator("#explorer-table tbody th a").evaluate_all("all => all.map((a) => a.href)")
+        shown = [(url.split("/")[-2], *url.split("#")[1].split(".")[:2]) for url in links]
+        assert shown[::2] == shown[1::2]
+        seen = [parting[prompt] for prompt in shown[::2]]
+        assert seen == pytest.approx(sorted(parting.values(), reverse=True)[: len(seen)])
+        models = ["/".join(url.split("/")[-4:-2]) for url in links[:2]]
+        first = {model: statistics.fmean(values) for model, values in means[shown[0]].items()}
+        assert [first[model] for model in models] == [min(first.values()), max(first.values())]
+
+
+MOVED = """() => { window.shift = 0; new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) window.shift += entry.value;
+}).observe({ type: "layout-shift", buffered: true }); }"""
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_nothing_moves_while_rows_and_answers_come(site, browser, width):
+    with context_of(browser, width=width) as context, opened(context, site.http) as watched:
+        page = watched.page
+        page.add_init_script(f"({MOVED})()")
+        # Rows, and then answers, come well after the first paint.
+        for name in ("**/rows.bin*", "**/receipts/*.parquet"):
+            page.route(name, lambda route: (page.wait_for_timeout(150), route.continue_()))
+        page.goto(site.http + paths.explorer_page(SIMULATED))
+        expect(page.locator("#explorer-table .preview td").first).not_to_be_empty()
+        page.wait_for_selector("#explorer[aria-busy=false]")
+        assert page.evaluate("window.shift") < 0.02
+
+
+def test_the_first_row_is_ten_stops_away(site, wide):
+    with opened(wide, site.http) as watched:
+        page = watched.page
+        page.goto(site.http + paths.explorer_page(SIMULATED))
+        page.wait_for_selector("#explorer[aria-busy=false]")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")  # the skip link
+        stops = 1
+        while not page.evaluate("document.activeElement.matches('#explorer-table th a')"):
+            page.keyboard.press("Tab")
+            stops += 1
+            assert stops <= 10
 
 
 class TestWithoutServerOrScripts:
@@ -299,7 +406,8 @@ class TestWithoutServerOrScripts:
     def test_without_scripts_the_lists_are_there(self, site, browser):
         with context_of(browser, scripts=False) as context, opened(context, site.http) as watched:
             watched.page.goto(site.http + paths.explorer_page(SIMULATED))
-            assert "need JavaScript" in watched.page.inner_text("#explorer-note")
+            assert "need JavaScript" in watched.page.inner_text("main .explorer-note >> nth=0")
+            assert watched.page.is_hidden("#explorer")
             links = watched.page.locator("main table a")
             assert [link.inner_text() for link in links.all()] == [MODEL, "sim-beta/two", "sim-judge-a/three"]
 

@@ -74,6 +74,8 @@ def test_filters_work_by_keyboard(site, browser):
         page = watched.page
         page.goto(site.http + site.kinds["explorer"])
         page.wait_for_selector("#explorer-table tbody tr")
+        page.focus("#explorer-filters summary")
+        page.keyboard.press("Enter")
         page.focus("#filter-model")
         page.keyboard.press("ArrowDown")
         comes_to(page, lambda url: "model=sim-alpha" in url)

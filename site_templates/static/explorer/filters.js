@@ -5,7 +5,7 @@
 export const IN_PLAN = ["attribute", "category", "concept", "group", "framing"];
 
 /** For each place of the plan how many of the plan's own filters it fails, and the last of those. */
-function placesFor({ index, plan }, codes, hits) {
+function placesFor({ index, plan }, codes) {
   const fails = new Uint8Array(index.size);
   const which = new Uint8Array(index.size);
   codes.forEach((code, k) => {
@@ -13,8 +13,6 @@ function placesFor({ index, plan }, codes, hits) {
     const own = plan[IN_PLAN[k]];
     for (let p = 0; p < fails.length; p++) if (own[p] !== code) { fails[p]++; which[p] = k; }
   });
-  // A row without the text fails no filter of the form: it is out of every count.
-  if (hits) for (let p = 0; p < fails.length; p++) if (!hits.at.has(p)) fails[p] = 2;
   return { fails, which };
 }
 
@@ -33,7 +31,7 @@ function noneYet({ index, columns, statuses, labels }) {
 export function scan(all, want, hits, limit) {
   const { columns, statusOf, labelOf } = all;
   const size = all.index.size;
-  const { fails, which } = placesFor(all, want.plan, hits);
+  const { fails, which } = placesFor(all, want.plan);
   const rows = [];
   const n = noneYet(all);
   const isContested = all.statuses.indexOf("contested");
@@ -43,6 +41,8 @@ export function scan(all, want, hits, limit) {
     for (let p = 0; p < size; p++) {
       const o = outcome[p];
       if (o === 0 || fails[p] + other > 1) continue;
+      // A row without the text fails no filter of the form: it is out of every count.
+      if (hits && !hits.at.has(m * size + p)) continue;
       const s = statusOf[o];
       const l = labelOf[o];
       const badStatus = want.status >= 0 && want.status !== s ? 1 : 0;

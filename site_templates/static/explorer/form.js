@@ -31,6 +31,16 @@ export class FilterForm {
     return this.#form.querySelector("input[type=checkbox]:checked") !== null;
   }
 
+  /** What is chosen, in words: `: Model sim-a/b; only contested`. */
+  chosenWords() {
+    const selects = this.chosen().map((name) => {
+      const { label } = this.#choices[name].find((choice) => choice.option.selected);
+      return `${this.labelOf(name)} ${label}`;
+    });
+    const boxes = [...this.#form.querySelectorAll("input[type=checkbox]:checked")].map((box) => `only ${box.name}`);
+    return [...selects, ...boxes].join("; ");
+  }
+
   labelOf(name) {
     return this.#form.querySelector(`label[for="filter-${name}"]`).textContent;
   }
@@ -49,14 +59,13 @@ export class FilterForm {
     }
     for (const box of this.#form.querySelectorAll("input[type=checkbox]")) box.checked = asked.get(box.name) === "1";
     this.field("q").value = asked.get("q") || "";
+    this.field("order").value = asked.get("order") === "apart" ? "apart" : "";
     this.page = Math.max(0, (parseInt(asked.get("page"), 10) || 1) - 1);
   }
 
   writeAddress() {
     const kept = new URLSearchParams();
     for (const [name, value] of new FormData(this.#form)) if (value) kept.set(name, value);
-    // A field that waits for a model is switched off, and a form leaves such a field out.
-    if (this.field("q").value) kept.set("q", this.field("q").value);
     if (this.page) kept.set("page", this.page + 1);
     history.pushState(null, "", kept.size ? `?${kept}` : location.pathname);
   }

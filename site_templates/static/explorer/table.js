@@ -3,8 +3,7 @@
 import { visible } from "./words.js";
 
 const WIDTH = 10; // columns
-const BEFORE = 80; // characters of a response shown before a hit, and AFTER it
-const AFTER = 120;
+const SHOWN = 240; // characters of an answer put into its line; a line shows fewer
 const MARKS = {
   disagree: "judges disagree", leak: "mask leak", truncated: "cut", mismatch: "verdict mismatch",
   filtered: "vendor’s filter",
@@ -16,27 +15,30 @@ function cell(row, text, css) {
   if (css) made.className = css;
 }
 
-/** A response around its hit, the hit marked. */
-function excerptRow(place, { at, text: texts, lower, length }) {
+/** A row below a row of the table, as wide as it. */
+function below(css) {
   const row = document.createElement("tr");
-  row.className = "excerpt";
+  row.className = css;
   const inside = row.insertCell();
   inside.colSpan = WIDTH;
   inside.dir = "auto";
-  const text = texts[place];
-  const start = at.get(place);
-  const end = start + length;
-  // Lower-casing can change a text's length; then the place of the hit is only near, and no mark is drawn.
-  const exact = text.length === lower[place].length;
-  const from = Math.max(0, start - BEFORE);
-  inside.append(from ? "… " : "", visible(text.slice(from, exact ? start : end)));
-  if (exact) {
-    const mark = document.createElement("mark");
-    mark.textContent = visible(text.slice(start, end));
-    inside.append(mark);
-  }
-  inside.append(visible(text.slice(end, end + AFTER)), end + AFTER < text.length ? " …" : "");
+  return { row, inside };
+}
+
+/** An answer around its hit, the hit marked. */
+function excerptRow({ before, hit, after }) {
+  const { row, inside } = below("excerpt");
+  const mark = document.createElement("mark");
+  mark.textContent = visible(hit);
+  inside.append(visible(before), ...(hit ? [mark] : []), visible(after));
   return row;
+}
+
+/** Fill the lines that were kept for answers: `answers` in the order of the rows, null for a row without one. */
+export function fillAnswers(body, answers) {
+  [...body.querySelectorAll(".preview td")].forEach((inside, i) => {
+    inside.textContent = answers[i] === null ? "no answer" : visible(answers[i].slice(0, SHOWN));
+  });
 }
 
 /** An id that may wrap after an underscore, and is copied without a trace of it. */
@@ -58,17 +60,25 @@ function headOf(title, concept, address) {
   return head;
 }
 
-function rowOf({ index, plan, columns }, m, p) {
+/** The address of a row's receipt, from the explorer's page. */
+export function addressOf({ index, plan }, m, p) {
+  const attribute = index.attributes[plan.attribute[p]];
+  const group = plan.names.group[plan.group[p]].slice(attribute.id.length + 1);
+  const anchor = `${plan.names.framing[plan.framing[p]]}.${group}.${plan.repeat[p]}`;
+  return `${index.models[m].id}/${plan.names.concept[plan.concept[p]]}/index.html#${anchor}`;
+}
+
+function rowOf(all, m, p) {
+  const { index, plan, columns } = all;
   const outcome = index.outcomes[columns[m].outcome[p] - 1];
   const concept = plan.names.concept[plan.concept[p]];
   const framing = plan.names.framing[plan.framing[p]];
   const attribute = index.attributes[plan.attribute[p]];
   const group = attribute.groups.find((g) => `${attribute.id}.${g.id}` === plan.names.group[plan.group[p]]);
   const model = index.models[m].id;
-  const address = `${model}/${concept}/index.html#${framing}.${group.id}.${plan.repeat[p]}`;
   const marks = index.flags.filter((_, k) => columns[m].flags[p] & (1 << k)).map((name) => MARKS[name]);
   const row = document.createElement("tr");
-  row.append(headOf(plan.title[plan.concept[p]], concept, address));
+  row.append(headOf(plan.title[plan.concept[p]], concept, addressOf(all, m, p)));
   cell(row, model);
   cell(row, attribute.label);
   cell(row, group.label);
@@ -81,13 +91,13 @@ function rowOf({ index, plan, columns }, m, p) {
   return row;
 }
 
-/** A body with the rows of these codes (model * size + place), each with its excerpt where a text is searched. */
-export function bodyOf(all, codes, hits) {
+/** A body with the rows of these codes (model * size + place), each with its excerpt, or with a line for its answer. */
+export function bodyOf(all, codes, { hits, lines }) {
   const made = document.createElement("tbody");
   for (const code of codes) {
-    const p = code % all.index.size;
-    made.append(rowOf(all, Math.floor(code / all.index.size), p));
-    if (hits) made.append(excerptRow(p, hits));
+    made.append(rowOf(all, Math.floor(code / all.index.size), code % all.index.size));
+    if (hits) made.append(excerptRow(hits.at.get(code)));
+    else if (lines) made.append(below("preview").row);
   }
   return made;
 }

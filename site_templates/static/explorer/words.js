@@ -11,10 +11,18 @@ export function visible(text) {
     : `[U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}]`));
 }
 
-export function hintFor(model) {
-  return (model ? `The file of responses of ${model} is loaded and searched in your browser.`
-    : "Choose a model first: its file of responses is then loaded and searched in your browser.")
-    + " Nothing you type leaves it.";
+/** How far a search has come, or how far it came. */
+export function searchedInWords({ at, searched, of }, model) {
+  const found = `${rowsInWords(at.size)} so far`;
+  return of === 1 ? `Loading the answers of ${model} …`
+    : `Searching the answers of ${model}, model ${whole(searched + 1)} of ${whole(of)}; ${found} …`;
+}
+
+/** What a search that ended early has left out; nothing for a whole one. */
+export function shortfallOf(hits, most) {
+  if (!hits || (hits.searched === hits.of && !hits.full)) return "";
+  const read = `${whole(hits.searched)} of ${whole(hits.of)} models were searched`;
+  return hits.full ? `; the search ended at ${whole(most)} rows, ${read}` : `; stopped, ${read}`;
 }
 
 /** How many rows there would be without one of the filters: those that fail nothing but it. */
@@ -25,14 +33,11 @@ function withoutOne({ counts, unlabeled }, chosen) {
     .sort((a, b) => b.rows - a.rows);
 }
 
-/** What to loosen where nothing is found, and what is missing where a text waits for its model. */
+/** What to loosen where nothing is found. */
 export function adviceFor({ text, hits, found, total }, form) {
-  if (text && !hits) {
-    return `The text “${visible(text)}” is not searched yet: choose a model, whose responses are then searched.`;
-  }
   if (total) return "";
   if (hits && hits.at.size === 0) {
-    return "No response of this model holds this text. Try fewer or other words, or another model.";
+    return `No answer of ${hits.of === 1 ? "this model" : "any model"} holds “${visible(text)}”. Try fewer or other words.`;
   }
   const [most] = withoutOne(found, form.chosen());
   if (most) {
