@@ -10,16 +10,18 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from generator.html.text_bytes import Flags, edges_of
 from generator.schema.columns import MASK_SPANS, Column, vote_fields
 
 # Position in `votes` and what its flattened columns are called: votes stand in panel order
 # (contract: receipts, "Votes").
 VOTE_PREFIXES = ("judge_1", "judge_2", "tiebreak")
 # A spreadsheet runs a cell that begins so; the apostrophe itself is in the list so that taking the guard off is exact.
-_FORMULA = r"^[=+\-@\t\r']"
+_FORMULA = b"=+-@\t\r'"
 _NEEDS_QUOTES = r'[",\r\n]'
 _BATCH_ROWS = 16_384
 
@@ -74,8 +76,9 @@ def csv_chunks(table: pa.Table, columns: Sequence[Column]) -> Iterator[bytes]:
             block = table[column.name].slice(start, _BATCH_ROWS).combine_chunks()
             values = block.combine_chunks() if isinstance(block, pa.ChunkedArray) else block
             cells.extend(_cells(values, column))
-        lines = pc.binary_join_element_wise(*cells, ",")
-        yield ("\n".join(lines.to_pylist()) + "\n").encode()
+        lines = pc.binary_join_element_wise(pc.binary_join_element_wise(*cells, ","), "", "\n")
+        # The texts of a column lie one after the other: with its line feed each, that is the file.
+        yield bytes(memoryview(lines.buffers()[2])[: edges_of(lines)[-1]])
 
 
 def unguard(text: str) -> str:
@@ -114,12 +117,27 @@ def _float_text(values: pa.Array) -> pa.Array:
 
 
 def _string_text(values: pa.Array, *, raw: bool) -> pa.Array:
-    if not raw:
-        guarded = pc.binary_join_element_wise("'", values, "")
-        values = pc.if_else(pc.match_substring_regex(values, _FORMULA), guarded, values)
-    quoted = pc.binary_join_element_wise('"', pc.replace_substring(values, '"', '""'), '"', "")
-    needs = pc.or_(pc.match_substring_regex(values, _NEEDS_QUOTES), pc.equal(values, ""))
-    return pc.if_else(needs, quoted, values)
+    if not raw and (guarded := _starting(values, _FORMULA)).any():
+        values = _between(values, pa.array(["", "'"]).take(pa.array(guarded.astype(np.int8))), "")
+    quoted = pc.or_(pc.match_substring_regex(values, _NEEDS_QUOTES), pc.equal(values, ""))
+    if not pc.any(quoted).as_py():
+        return values
+    mark = pa.array(["", '"']).take(pc.cast(quoted, pa.int8()))
+    return _between(pc.replace_substring(values, '"', '""'), mark, mark)
+
+
+def _between(values: pa.Array, before: pa.Array, after: pa.Array | str) -> pa.Array:
+    """Return texts with something before and after each; null stays null."""
+    return pc.binary_join_element_wise(before, values, after, "")
+
+
+def _starting(values: pa.Array, characters: bytes) -> Flags:
+    """Return which texts begin with one of some ASCII characters: bool array (texts,), False for null."""
+    edges = edges_of(values)
+    data = np.frombuffer(values.buffers()[2] or b"\0", np.uint8)
+    first = data[np.minimum(edges[:-1], len(data) - 1)]
+    found: Flags = np.isin(first, np.frombuffer(characters, np.uint8)) & (np.diff(edges) > 0)
+    return found & values.is_valid().to_numpy(zero_copy_only=False)
 
 
 def _vote_cells(values: pa.Array, fields: Sequence[Column]) -> list[pa.Array]:

@@ -9,6 +9,7 @@ See contract: publication, "Pages".
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -90,13 +91,26 @@ _BY_LENGTH = _table()
 
 def page_at(path: str) -> SitePage:
     """Return what a path is; a path that this program gives to no page is of kind `other`."""
-    parts = path.split("/")
-    for kind, address in _BY_LENGTH.get(len(parts), ()):
-        if all(a == b or a[0] == "{" for a, b in zip(address, parts, strict=True)):
-            names = tuple(b.removesuffix(".html") for a, b in zip(address, parts, strict=True) if a[0] == "{")
+    folder, _, name = path.rpartition("/")
+    for kind, last, names in _pages_of(folder):
+        if last == name:
             return SitePage(path, kind, names)
+        if last[0] == "{":
+            return SitePage(path, kind, (*names, name.removesuffix(".html")))
     # What lies below runs/ belongs to a run even where this program makes no such page.
+    parts = path.split("/")
     return SitePage(path, "other", tuple(parts[1:2]) if parts[0] == "runs" else ())
+
+
+@functools.lru_cache(maxsize=1024)
+def _pages_of(folder: str) -> tuple[tuple[Kind, str, tuple[str, ...]], ...]:
+    """Return (kind, last part of the address, names in the parts before) of the pages that a folder may hold."""
+    parts = folder.split("/") if folder else []
+    return tuple(
+        (kind, address[-1], tuple(b.removesuffix(".html") for a, b in zip(address, parts, strict=False) if a[0] == "{"))
+        for kind, address in _BY_LENGTH.get(len(parts) + 1, ())
+        if all(a == b or a[0] == "{" for a, b in zip(address, parts, strict=False))
+    )
 
 
 def run_pages(edition: Edition) -> Iterator[SitePage]:

@@ -8,7 +8,9 @@ See contract: publication, "Publish" and "Verify".
 
 from __future__ import annotations
 
+import functools
 import posixpath
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,8 @@ from selectolax.lexbor import LexborHTMLParser
 
 from generator.edition import paths
 
+# A link as this program writes nearly all of them: a relative path and a place, with nothing in it to decode.
+_PLAIN = re.compile(r"(?!/)[A-Za-z0-9._/-]*(?:#[A-Za-z0-9._-]*)?")
 _TOP = ("", "top")  # the two fragments that every page has, by the HTML standard
 
 
@@ -93,6 +97,9 @@ def _faults(root: Path, name: str, anchors: Iterable[str], read: Mapping[str, Pa
 
 def resolved(page: str, target: str, base_url: str | None = None) -> tuple[str, str] | None:
     """Return (path below the site, anchor) of a link as a browser resolves it; None for another site."""
+    if _PLAIN.fullmatch(target):
+        path, _, anchor = target.partition("#")
+        return (_below(posixpath.dirname(page), path) if path else page), anchor
     home = urlsplit(base_url).path.rstrip("/") if base_url else ""
     if base_url and (target == base_url or target.startswith((f"{base_url}/", f"{base_url}#"))):
         target = f"{home}/{target[len(base_url) :].lstrip('/')}"
@@ -111,9 +118,17 @@ def resolved(page: str, target: str, base_url: str | None = None) -> tuple[str, 
         path = path.removeprefix(home).lstrip("/")
         whole = posixpath.normpath(path or ".")
     else:
-        whole = posixpath.normpath(posixpath.join(posixpath.dirname(page), path))
+        return unquote(_below(posixpath.dirname(page), path)), anchor
     is_folder = path.endswith("/") or whole == "." or not path
     return unquote(posixpath.normpath(posixpath.join(whole, "index.html")) if is_folder else whole), anchor
+
+
+@functools.lru_cache(maxsize=4096)
+def _below(folder: str, path: str) -> str:
+    """Return where a relative path leads from a folder; to a folder's index.html where it ends in a folder."""
+    whole = posixpath.normpath(posixpath.join(folder, path))
+    is_folder = path.endswith("/") or whole == "."
+    return posixpath.normpath(posixpath.join(whole, "index.html")) if is_folder else whole
 
 
 def is_filter(page: str, anchor: str) -> bool:

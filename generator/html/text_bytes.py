@@ -18,6 +18,7 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 ESCAPES = ((b"&", b"&amp;"), (b"<", b"&lt;"), (b">", b"&gt;"), (b'"', b"&#34;"), (b"'", b"&#39;"))
 _CONTINUES = 0xC0, 0x80  # a byte inside a code point, by mask and value
+_SPACE = 0x20  # the first byte that is no control character
 _ASCII = 0x80  # the first byte beyond
 
 
@@ -57,19 +58,26 @@ def escaped(texts: pa.Array) -> pa.Array:
 
 
 @functools.cache
-def _first_bytes(points: frozenset[int]) -> Flags:
+def _first_bytes(points: frozenset[int]) -> tuple[Flags, int, int]:
+    """Return which bytes begin a code point, and bounds between which none does: `low` to below `high`."""
     table = np.zeros(256, np.bool_)
     table[[chr(point).encode()[0] for point in points]] = True
-    return table
+    found = np.flatnonzero(table)
+    return table, int(found[found < _SPACE].max(initial=-1)) + 1, int(found[found >= _SPACE].min(initial=256))
 
 
 def holding(texts: pa.Array, points: frozenset[int]) -> Flags:
-    """Return which texts hold one of some code points: bool array (texts,), False for null."""
+    """Return which texts hold one of some code points: bool array (texts,), False for null.
+
+    Meant for code points that are rare: control characters, and what lies beyond ASCII.
+    """
     edges = edges_of(texts)
     data = _bytes_of(texts, edges)
     found = np.zeros(len(texts), np.bool_)
-    # Of the bytes that such a code point may begin with, few begin one: those few are decoded.
-    places = np.flatnonzero(_first_bytes(points)[data])
+    table, low, high = _first_bytes(points)
+    places = np.flatnonzero((data < low) | (data >= high))
+    places = places[table[data[places]]]
+    # Few of the bytes that begin such a code point are left: those are decoded.
     if len(places):
         hits = places[np.isin(_code_points(data, places), np.array(sorted(points)))]
         found[np.searchsorted(edges.astype(np.int64) - edges[0], hits, side="right") - 1] = True

@@ -24,7 +24,7 @@ from generator.machine.workers import Pending, Workers, dask_workers, local_work
 from generator.pages.all import render_root, render_sitemaps, render_tombstone
 from generator.pages.search import write_search
 from generator.publishing.expected_size import run_sizes
-from generator.publishing.fingerprints import State, file_hash, footprint, sources_version, write_state
+from generator.publishing.fingerprints import Footprint, State, file_hash, footprint, sources_version, write_state
 from generator.publishing.hosts import HOSTS, Mode, Size, check_space, faults
 from generator.publishing.kept_parts import KeptParts
 from generator.publishing.kept_scores import kept_scored
@@ -63,8 +63,8 @@ def build(options: Options, plan: PublishPlan, state: State, report: Report, sta
         parts = _run_tasks(editions, front, tree, plan, state, local, remote, report)
         keep_runs(tree, plan, kept)
         write_root(tree, front, editions, kept, plan, options)
-        _check_finished(root, options, kept, report)
-    after = footprint(options.out)
+        after = footprint(root)
+        _check_finished(root, after, options, kept, report)
     _remember(state_file, _state(after.digest, plan, state, editions, expected, front, parts), report)
     return PublishOutcome(
         built=[e.run_id for e in editions],
@@ -298,18 +298,17 @@ def _pin(root: Path, run_id: str) -> str:
 
 def indexable_pages(root: Path, front: Edition, dates: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield (page, date) of every page that search engines may list: of live runs, and of the root in front of one."""
-    for page in site_pages(root):
+    for page in site_pages(root) if dates or front.indexable else ():
         date = dates.get(page.run) if page.run else front.run.manifest.date if front.indexable else None
         if date is not None and page.kind not in NOT_LISTED:
             yield page.path, date
 
 
-def _check_finished(root: Path, options: Options, kept: Container[str], report: Report) -> None:
+def _check_finished(root: Path, found: Footprint, options: Options, kept: Container[str], report: Report) -> None:
     """Hold the finished tree against the host's limits, and its links; the old site stays where they do not hold.
 
     A page of a kept run was made by another publish: a link of it that has died meanwhile is told and stops nothing.
     """
-    found = footprint(root)
     lines = [
         f"--host {options.host}: {f}"
         for f in faults(HOSTS[options.host], Size(found.files, found.bytes), found.largest)
