@@ -85,7 +85,7 @@ def write_scores(run: Run, scored: Scored, out: Path) -> None:
 
 def leaderboard(run: Run, scored: Scored) -> dict[str, Any]:
     """Return what the terminal shows: models in tiers, gate, mean band, and what stands against publication."""
-    book = ScoreBook(scored.tables["scores"])
+    book = scored.book
     models = [_model(run, book, row) for row in scored.tables["tiers"].to_pylist()]
     gates = [row for row in scored.tables["agreement"].to_pylist() if row["vendor"] == RUN_WIDE]
     return {

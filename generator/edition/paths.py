@@ -7,6 +7,8 @@ See contract: publication, "The tree".
 
 from __future__ import annotations
 
+import functools
+
 
 def relative(page: str, target: str) -> str:
     """Return the link from one page to another path, so that a site works below any address and from a disk.
@@ -16,12 +18,17 @@ def relative(page: str, target: str) -> str:
         target: path below `dist/`, with or without an anchor.
     """
     path, hash_, anchor = target.partition("#")
-    here, there = page.split("/")[:-1], path.split("/")
+    return _way(page.rpartition("/")[0], path) + hash_ + anchor
+
+
+@functools.lru_cache(maxsize=4096)
+def _way(folder: str, path: str) -> str:
+    here, there = folder.split("/") if folder else [], path.split("/")
     # Climb to the last folder that both share, then go down.
     shared = 0
     while shared < min(len(here), len(there) - 1) and here[shared] == there[shared]:
         shared += 1
-    return "/".join([".."] * (len(here) - shared) + there[shared:]) + hash_ + anchor
+    return "/".join([".."] * (len(here) - shared) + there[shared:])
 
 
 def run_index(run_id: str) -> str:

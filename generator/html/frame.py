@@ -46,6 +46,7 @@ from generator.edition.numbers import NULL, SCORE_COLUMNS, TABLE_KEYS, cell, int
 from generator.edition.untrusted import HIDDEN_POINTS, marked, visible
 from generator.html import code_words
 from generator.html.assets import TEMPLATES, assets
+from generator.html.kept_templates import kept_templates
 from generator.scoring.reasons import in_words
 
 # What templates and page modules need comes from here, whichever module it lives in.
@@ -122,6 +123,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        bytecode_cache=kept_templates(),
     )
     env.filters.update(num=number, visible=visible, plural=plural, breakable=breakable, bytesize=bytesize, short=short)
     env.filters.update(concept_title=concept_title, in_words=in_words)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined, TemplateError, Undefined, meta
+from jinja2 import Environment, StrictUndefined, Template, TemplateError, Undefined, meta
 
 from generator.edition import paths
 from generator.edition.banners import Source
@@ -75,10 +75,18 @@ def _environment() -> Environment:
     return env
 
 
+@functools.lru_cache(maxsize=64)
+def _template(source: str) -> tuple[Template, set[str]]:
+    """Return a page's Markdown as a template, and the names that it takes from the facts."""
+    parsed = _environment().parse(source)
+    names = meta.find_undeclared_variables(parsed)
+    return _environment().from_string(parsed), names
+
+
 def filled(source: str, facts: dict[str, Any], where: str) -> str:
     """Return a page's Markdown with its facts; raises InputError naming the file and the name that it lacks."""
     try:
-        return _environment().from_string(source).render(facts)
+        return _template(source)[0].render(facts)
     except TemplateError as error:
         raise InputError(f"{where}: {error}") from error
     except KeyError as error:
@@ -91,7 +99,7 @@ _NO_FIGURES = frozenset({"to", "link", "site", "verbatim", *("code", "raw", "mat
 
 def quotes_run(source: str) -> bool:
     """Tell whether a page's Markdown names any fact of the run, so that its reader must know which run that is."""
-    return bool(meta.find_undeclared_variables(_environment().parse(source)) - _NO_FIGURES)
+    return bool(_template(source)[1] - _NO_FIGURES)
 
 
 def _read(file: str, own: Path | None) -> tuple[str, str]:

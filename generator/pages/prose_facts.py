@@ -303,7 +303,7 @@ def audit_facts(edition: Edition) -> dict[str, Any] | None:
 
 def facts_of(edition: Edition, page: str) -> dict[str, Any]:
     """Return every name that a page of prose may use; `page` is its path below dist/."""
-    book = ScoreBook(edition.scored.tables["scores"])
+    book = edition.scored.book
     run, bank = run_facts(edition, book), edition.run.bank
     links, (tiers, unranked) = Links(page, run.id), tier_facts(edition)
     return {

@@ -27,7 +27,7 @@ from generator.pages.group_refusals import GroupRefusals, group_refusals
 from generator.schema.bank import CONTROLS, Attribute, Concept
 from generator.schema.tables import OVERALL
 from generator.scoring.findings import RunFindings, find
-from generator.scoring.lookup import ScoreBook, ScoreRow
+from generator.scoring.lookup import ScoreRow
 
 EVIDENCE = ("flagged", "suggestive", "unresolved")
 # What each flag means to a reader, and the methodology page that says more.
@@ -142,7 +142,7 @@ class View:
         self.bank = edition.run.bank
         self.models: tuple[str, ...] = tuple(edition.run.models)
         self.withheld: frozenset[str] = frozenset(edition.standing.withheld)
-        self.book = ScoreBook(edition.scored.tables["scores"])
+        self.book = edition.scored.book
 
     @cached_property
     def demographic(self) -> tuple[Attribute, ...]:

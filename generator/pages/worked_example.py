@@ -226,7 +226,7 @@ def _published(book: ScoreBook, subject: WorkedExample) -> dict[str, Any]:
 
 def worked_example(edition: Edition, page: str) -> dict[str, Any] | None:
     """Return every figure of the worked example for the page at `page`, or None when there is nothing to follow."""
-    book = ScoreBook(edition.scored.tables["scores"])
+    book = edition.scored.book
     subject = choose(edition, book)
     if subject is None:
         return None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from generator.scoring.comparisons import compare
 from generator.scoring.controls import BAND
 from generator.scoring.judges import judge_rows
 from generator.scoring.level import Category, level_gaps
+from generator.scoring.lookup import ScoreBook
 from generator.scoring.shard import AttributePlan, ModelScores, Prepared, ShardTask
 from generator.scoring.tables import number, score_columns, with_gaps
 from generator.stats.agreement import agreement
@@ -64,6 +66,11 @@ class Scored:
     mean_band: dict[str, Any]
     coverage: Coverage | None
     withheld: frozenset[str]
+
+    @cached_property
+    def book(self) -> ScoreBook:
+        """Index the table `scores`, once for all pages."""
+        return ScoreBook(self.tables["scores"])
 
 
 def score_run(
