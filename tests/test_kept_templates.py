@@ -27,7 +27,7 @@ def render(tmp_path, monkeypatch):
 
 
 class TestKeptTemplates:
-    def test_a_template_is_read_back(self, render, tmp_path, monkeypatch):
+    def test_a_template_is_read_back(self, render, monkeypatch):
         assert render("{{ 'a'|word }}") == "A"
         monkeypatch.setattr(Environment, "_parse", None)  # nothing can be compiled from here on
         assert render("{{ 'a'|word }}") == "A"
