@@ -137,7 +137,8 @@ def _starting(values: pa.Array, characters: bytes) -> Flags:
     data = np.frombuffer(values.buffers()[2] or b"\0", np.uint8)
     first = data[np.minimum(edges[:-1], len(data) - 1)]
     found: Flags = np.isin(first, np.frombuffer(characters, np.uint8)) & (np.diff(edges) > 0)
-    return found & values.is_valid().to_numpy(zero_copy_only=False)
+    found &= values.is_valid().to_numpy(zero_copy_only=False)
+    return found
 
 
 def _vote_cells(values: pa.Array, fields: Sequence[Column]) -> list[pa.Array]:
