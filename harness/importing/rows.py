@@ -351,6 +351,8 @@ def checked_rows(
     Raises:
         InputError: every fault, or nothing is left.
     """
+    if not rows and not faults:
+        raise InputError("no row is left: the files are empty, or source.where keeps none of their rows")
     first: dict[tuple[str, str, str, str, int], str] = {}
     for row in rows:
         before = first.setdefault(row.key, row.place)
@@ -358,8 +360,6 @@ def checked_rows(
             told = ", ".join(f"{name} {value}" for name, value in zip(_KEY, row.key, strict=True))
             faults.add(row.place, "", f"stands twice, first at {before}: {told}; {hint}")
     raise_faults([*lost.values(), *faults.lines(set(lost))])
-    if not rows:
-        raise InputError("no row is left: the files are empty, or source.where keeps none of their rows")
     return ImportedRows(tuple(rows), names)
 
 
