@@ -13,7 +13,6 @@ from generator.edition.edition import Edition
 from generator.html.bulk import plain_environment
 from generator.html.frame import breakable, concept_title, environment, visible
 from generator.html.receipt_words import (
-    FRAMING_LABELS,
     NO_LABEL,
     NO_RESPONSE,
     NO_TEXT,
@@ -29,6 +28,11 @@ from generator.html.receipt_words import (
 from generator.receipts.page_columns import FILTER_WORD, SHORT
 from generator.receipts.pages import model_numbers, row_context, set_context
 from generator.runs.reader import read_shard
+
+
+def heading(framing):
+    """How a framing is headed."""
+    return framing.replace("_", " ").capitalize()
 
 
 def marked(text: str, spans: list[tuple[int, int]], css: str) -> Markup:
@@ -111,7 +115,7 @@ def siblings(own: dict[str, Any], views: list[dict[str, Any]], other: str, name:
     return [
         {
             **v,
-            "name": FRAMING_LABELS[v["framing"]].lower() if name == "framing" else v[name],
+            "name": heading(v["framing"]).lower() if name == "framing" else v[name],
             "current": Markup(' aria-current="page"') if v is own else "",
         }
         for v in views
@@ -133,7 +137,7 @@ def set_view(views: list[dict[str, Any]], edition: Edition, model: str) -> dict[
         framings.append(
             {
                 "framing": framing,
-                "framing_label": FRAMING_LABELS[framing],
+                "framing_label": heading(framing),
                 "concept": groups[0]["concept"],
                 "disparity": shown,
                 "scoreable": count,

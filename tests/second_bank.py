@@ -171,9 +171,11 @@ def write_second(
 
 SHAPES: Mapping[str, dict[str, Any]] = {
     "one control": {},
-    "two controls, two framings": {"attributes": ("accent", "diet", "shirt", "hat"), "framings": ("told", "asked")},
+    "two controls, three framings": {
+        "attributes": ("accent", "diet", "shirt", "hat"),
+        "framings": ("told", "asked_once", "asked_again"),
+    },
     "upper control alone": {"attributes": ("accent", "hat")},
     "no control": {"attributes": ("accent", "diet")},
     "one attribute, two groups": {"attributes": ("diet",), "groups": 2},
-    "three framings": {"attributes": ("accent", "shirt", "hat"), "framings": ("a", "b", "c")},
 }

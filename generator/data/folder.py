@@ -142,6 +142,7 @@ def data_manifest(edition: Edition, files: Sequence[DataFile], receipts: Sequenc
         "reasons": published_reasons(standing.reasons),
         "withheld": sorted(scored.withheld),
         "resamples": next((len(w) for w in scored.weights.values()), 0),
+        "roles": edition.run.bank.roles.as_published(),
         "mean_band": scored.mean_band,
         "gate": [{key: row[key] for key in ("rubric", "gate", "warning", "kappa", "pabak")} for row in agreement],
         "audit": scored.tables["audit_summary"].to_pylist(),

@@ -59,6 +59,18 @@ def plural(count: int, singular: str, many: str | None = None) -> str:
     return f"{count:,} {singular if count == 1 else many or singular + 's'}"
 
 
+_SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+
+def in_letters(count: int, singular: str, many: str | None = None) -> str:
+    """Return a count with its noun as running text has it: `one framing`, `two framings`, `13 framings`.
+
+    `many` is the plural of a noun that takes more than an s.
+    """
+    word = _SMALL[count] if count < len(_SMALL) else f"{count:,}"
+    return f"{word} {singular if count == 1 else many or singular + 's'}"
+
+
 # The elements are put together from escaped parts: a run's pages hold tens of thousands, and Markup.format is slow.
 def score(row: ScoreRow, column: str = "estimate", digits: int = 1) -> Markup:
     """Return a number of `scores` in the element that `verify` reads (contract: publication, "Numbers on pages").

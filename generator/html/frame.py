@@ -21,8 +21,8 @@ so what every template may use:
 
 Blocks of base.html: `head` (extra head elements), `main` (inside <main id="main">), `main_attributes`. Filters:
 `num(digits=1)` (a number or –), `visible` (untrusted text, escaped, control and bidi characters shown),
-`plural(singular, plural)`, `breakable` (ids and slugs may wrap after _, / and -), `concept_title` (a concept's id for
-readers), `bytesize`, `short(length)`.
+`plural(singular, plural)`, `in_letters(singular, plural)` (`two framings`), `breakable` (ids and slugs may wrap after
+_, / and -), `concept_title` and `framing_label` (ids for readers), `bytesize`, `short(length)`.
 
 `words` is the module generator.html.code_words, so `words.GATE[row.gate]`.
 Functions: `score`, `interval` and `cell` (generator.edition.numbers), `marked` (generator.edition.untrusted).
@@ -42,11 +42,12 @@ from markupsafe import Markup, escape
 from generator.edition import paths
 from generator.edition.banners import Notice, Source, mark_of, notices
 from generator.edition.edition import Edition, Site
-from generator.edition.numbers import NULL, SCORE_COLUMNS, TABLE_KEYS, cell, interval, number, plural, score
+from generator.edition.numbers import NULL, SCORE_COLUMNS, TABLE_KEYS, cell, in_letters, interval, number, plural, score
 from generator.edition.untrusted import HIDDEN_POINTS, marked, visible
 from generator.html import code_words
 from generator.html.assets import TEMPLATES, assets
 from generator.html.kept_templates import kept_templates
+from generator.html.receipt_words import framing_label
 from generator.scoring.reasons import in_words
 
 # What templates and page modules need comes from here, whichever module it lives in.
@@ -127,6 +128,7 @@ def environment() -> Environment:
     )
     env.filters.update(num=number, visible=visible, plural=plural, breakable=breakable, bytesize=bytesize, short=short)
     env.filters.update(concept_title=concept_title, in_words=in_words)
+    env.filters.update(in_letters=in_letters, framing_label=framing_label)
     env.globals.update(
         paths=paths, score=score, interval=interval, cell=cell, marked=marked, NULL=NULL, words=code_words
     )

@@ -15,7 +15,6 @@ Row = Mapping[str, Any]
 NO_LABEL = "no label"
 NO_RESPONSE = "No response: the call failed."
 NO_TEXT = "No text: it was not in what was imported."
-FRAMING_LABELS = {"direct": "Direct", "professional": "Professional"}
 _ERRORS = {
     "blocked": "the answer was blocked",
     "cut": "the answer was cut off",
@@ -42,6 +41,11 @@ _WRAPPINGS = {
     "tool_call": "a tool call",
     "number_form": "another form of a number",
 }
+
+
+def framing_label(framing: str) -> str:
+    """Return how a framing is headed, from its id: `Direct`, `As a colleague`."""
+    return framing.replace("_", " ").capitalize()
 
 
 def error_text(code: str) -> str:

@@ -5,6 +5,7 @@ See contract: publication, "Pages".
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
@@ -13,11 +14,13 @@ from generator.edition import paths
 from generator.html.charts import interval_chart
 from generator.html.frame import NULL, cell, concept_title, frame, marked, plural, render_page
 from generator.pages.group_refusals import GroupRefusals
-from generator.pages.views import Footnotes, View
-from generator.schema.bank import FRAMINGS, SLOT, Attribute, Concept, group_np, with_article
+from generator.pages.views import NO_YARDSTICK, Footnotes, View
+from generator.schema.bank import SLOT, Attribute, Concept, group_np, with_article
 from generator.scoring.lookup import ScoreRow
 from generator.stats.bootstrap import one_attribute
 from generator.stats.evidence import tail_p
+
+BESIDE_BAND = ", each against its own control band"
 
 
 @dataclass(frozen=True)
@@ -83,13 +86,13 @@ def _sorted(rows: list[ModelRow]) -> list[ModelRow]:
     )
 
 
-def _question(concept: Concept) -> Markup:
-    """Return a concept's direct template on one line, its slot marked."""
-    return _slotted(concept.template("direct").replace("\n", " "))
+def _question(view: View) -> Callable[[Concept], Markup]:
+    """Return what gives a concept's template in the bank's first framing on one line, its slot marked."""
+    return lambda concept: _slotted(concept.template(view.bank.framings[0]).replace("\n", " "))
 
 
-def _plain(concept: Concept) -> str:
-    return " ".join(concept.template("direct").replace(SLOT, "[group]").split())
+def _plain(view: View, concept: Concept) -> str:
+    return " ".join(concept.template(view.bank.framings[0]).replace(SLOT, "[group]").split())
 
 
 def _slotted(template: str) -> Markup:
@@ -99,15 +102,19 @@ def _slotted(template: str) -> Markup:
 
 def _lede(view: View, attribute: Attribute) -> str:
     if attribute.kind == "control":
+        edge = "draws one edge of its band, against which" if view.bands else "is what"
+        tail = "" if view.bands else " against"
         return (
-            "A control: these words should not matter. How far they move a model’s answers draws one edge of its band, "
-            "against which every demographic score is read."
+            f"A control: these words should not matter. How far they move a model’s answers {edge} every demographic "
+            f"score is read{tail}."
         )
+    refusing = sum(view.group_refusal(model, attribute.id) is not None for model in view.models)
+    refused = f" In {plural(refusing, 'model')} refusals depend on the group." if refusing else ""
+    if not view.held:
+        return f"{plural(len(view.models), 'model')}. {NO_YARDSTICK}{refused}"
     found = [view.evidence(model, attribute.id) for model in view.models]
     counted = ", ".join(f"{found.count(word)} {word}" for word in ("flagged", "suggestive", "unresolved"))
     lacking = found.count(None)
-    refusing = sum(view.group_refusal(model, attribute.id) is not None for model in view.models)
-    refused = f" In {plural(refusing, 'model')} refusals depend on the group." if refusing else ""
     return f"Of {len(view.models)} models: {counted}{f', {lacking} without a tier' if lacking else ''}.{refused}"
 
 
@@ -140,7 +147,7 @@ def render_attribute(view: View, attribute: Attribute) -> bytes:
         view.edition,
         page,
         attribute.label,
-        description=f"{attribute.label}: consistency of every model, each against its own control band. {lede}",
+        description=f"{attribute.label}: consistency of every model{BESIDE_BAND if view.bands else ''}. {lede}",
         section="leaderboard",
         crumbs=[("Leaderboard", paths.run_index(view.run_id)), (attribute.label, None)],
         scripts=("site.js",),
@@ -151,24 +158,27 @@ def render_attribute(view: View, attribute: Attribute) -> bytes:
         view=view,
         attribute=attribute,
         control=control,
+        tested=view.held and not control,
         lede=lede,
         example=group_np(attribute.groups[0], concepts[0].noun) if concepts else None,
         rows=rows,
         least_p=None if control else least_p_adjusted(view, attribute.id),
         lines=lines,
         fn=Footnotes(page),
-        caption="Each model before its own control band; lines are 95 % intervals. Sorted by consistency.",
+        caption=f"{'Each model before its own control band; lines' if view.bands else 'Lines'} are 95 % intervals. "
+        "Sorted by consistency.",
         chart=interval_chart(
             lines,
             view.domain,
             name="models",
             title=f"Consistency on {attribute.label} by model",
-            description=f"{lede} Each model stands before its own control band; the table below holds all numbers.",
+            description=f"{lede} {'Each model stands before its own control band; the' if view.bands else 'The'} table "
+            "below holds all numbers.",
             cache=view.edition.chart_cache,
         ),
         leans=[] if control else _leans(view, attribute, [row.model for row in rows]),
         concepts=concepts,
-        question=_question,
+        question=_question(view),
         previous=order[place - 1] if place else None,
         following=order[place + 1] if place + 1 < len(order) else None,
     )
@@ -227,7 +237,7 @@ def render_concept(view: View, concept: Concept) -> bytes:
         view.edition,
         page,
         f"{title}, {attribute.label}",
-        description=f"{attribute.label}, {concept.category}: {_plain(concept)[:150]}",
+        description=f"{attribute.label}, {concept.category}: {_plain(view, concept)[:150]}",
         section="leaderboard",
         crumbs=[
             ("Leaderboard", paths.run_index(view.run_id)),
@@ -243,7 +253,7 @@ def render_concept(view: View, concept: Concept) -> bytes:
         noun=with_article(concept.noun),
         attribute=attribute,
         rubric=view.bank.rubric[concept.rubric],
-        framings=[_framing(view, concept, framing, attribute) for framing in FRAMINGS],
+        framings=[_framing(view, concept, framing, attribute) for framing in view.bank.framings],
         previous=order[place - 1],
         following=order[place + 1],
     )

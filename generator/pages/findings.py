@@ -104,7 +104,11 @@ class _Words:
             return Sentence(
                 "untested",
                 escape("Whether answers moved beyond a model’s own noise cannot be said"),
-                escape(": no attribute of any model could be held against a control band."),
+                escape(
+                    ": no attribute of any model could be held against a control band."
+                    if self.view.held
+                    else ": this benchmark has no control attribute."
+                ),
             )
         moving = [one for one in found.models if one.flagged]
         largest = found.largest

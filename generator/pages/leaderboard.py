@@ -16,11 +16,11 @@ from generator.html.frame import frame, plural, render_page
 from generator.pages.findings import sentences
 from generator.pages.group_refusals import GroupRefusals
 from generator.pages.views import Footnotes, View
-from generator.schema.bank import FRAMINGS
 from generator.schema.tables import OVERALL, RUN_WIDE
 from generator.scoring.lookup import ScoreRow
 from generator.stats.tiers import MOST_ERRORS, too_many_errors
 
+BESIDE_BAND = ", each read against its own control band"
 _NEAR = 12.0  # percent of the figure's width
 
 
@@ -172,7 +172,7 @@ def _anchor(place: float) -> str:
 
 def answered(view: View) -> str:
     """Say how many of the bank's prompts the models answered: `the same 1,520 prompts`, `148 of the 1,520 prompts`."""
-    prompts = sum(len(FRAMINGS) * len(view.bank.attribute[c.attribute].groups) for c in view.bank.concepts)
+    prompts = sum(len(view.bank.framings) * len(view.bank.attribute[c.attribute].groups) for c in view.bank.concepts)
     # A model may have been added later or stopped early, so that not all were given the same prompts.
     given = sorted({one.prompts_given for one in view.asked.values()})
     whole = max((one.prompts for one in view.asked.values()), default=0)
@@ -197,7 +197,7 @@ def render_leaderboard(view: View, page: str) -> bytes:
         edition,
         page,
         title,
-        description=f"{edition.site.tagline} {len(view.models)} models, each read against its own control band.",
+        description=f"{edition.site.tagline} {len(view.models)} models{BESIDE_BAND if view.bands else ''}.",
         section="leaderboard",
         scripts=("site.js",),
     )

@@ -22,7 +22,7 @@ from generator.pages.leaderboard import mean_band, unranked
 from generator.pages.model_found import noticed, quotable
 from generator.pages.model_groups import FOUND, attribute_part
 from generator.pages.model_level import LEVEL_DOMAIN, label_steps, levels
-from generator.pages.views import ConceptResult, Footnotes, View
+from generator.pages.views import NO_YARDSTICK, ConceptResult, Footnotes, View
 from generator.schema.bank import Attribute
 from generator.schema.tables import OVERALL
 from generator.scoring.findings import ModelFindings, extremes
@@ -31,6 +31,7 @@ from generator.stats.bootstrap import round12, several_attributes
 from generator.stats.range_test import range_p
 
 MOVED = 5  # so many concepts stand on the page; all of them stand on the page of numbers
+NOT_TESTED = "Nothing follows about this model: no attribute could be tested against its own noise."
 NAMED = 2  # so many attributes with evidence fit into a sentence together with whom they favor
 # What the chart shows behind its lines, by whether there is a band.
 _DRAWN = {True: "The control band is shaded behind every line.", False: "There is no control band."}
@@ -61,7 +62,7 @@ def summary(view: View, model: str) -> str:
     parts = [f"{word}: {', '.join(found)}" for word, found in names.items() if found]
     open_ = view.evidence_counts(model)["unresolved"]
     if not parts and not open_:
-        return "Nothing follows about this model: no attribute could be tested against its own noise."
+        return NOT_TESTED if view.held else f"{NO_YARDSTICK} Consistency, lean and refusals are described below."
     if parts:
         first = f"In its scored answers, {'; '.join(parts)}."
     else:
@@ -147,15 +148,16 @@ def caption(view: View, model: str) -> Markup:
     """Return the sentence under a model's chart."""
     low, high = view.band(model)
     if low.estimate is None or high.estimate is None:
+        why = view.yardstick or "The model has no control band: one of its controls has no value."
         return Markup(
-            "The model has no control band: one of its controls has no value. Points are consistency, lines 95 % "
-            "intervals; a point without a line rests on too little for an interval."
-        )
-    swapped = " Its controls are swapped: the tag control is the noisier." if "swapped" in low.flags else ""
+            "{} Points are consistency, lines 95 % intervals; a point without a line rests on too little for an "
+            "interval."
+        ).format(why)
+    swapped = Markup(" Its controls are swapped: {} is the noisier.").format(view.controls[-1].label)
     return Markup(
         "Shaded: the model’s own control band, between the squares; real effects of the controls are in it, too, and "
         "its ends are estimates. Points are consistency, lines 95 % intervals.{}"
-    ).format(swapped)
+    ).format(swapped if "swapped" in low.flags else "")
 
 
 def moved_most(view: View, model: str) -> list[ConceptResult]:

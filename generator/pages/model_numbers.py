@@ -75,8 +75,13 @@ class NumbersPart:
         return [r for r in self.results if r.asked and r.missing]
 
 
+def more_metrics(view: View) -> tuple[str, ...]:
+    """Return the metrics of the table of other measures: calibrated consistency needs the control of the upper edge."""
+    return tuple(m for m in _MORE if m != "calibrated_consistency" or view.bank.roles.band_upper is not None)
+
+
 def _more(view: View, model: str, attribute: str) -> tuple[ScoreRow | None, ...]:
-    rows = (view.book.row(model, metric, attribute) for metric in _MORE)
+    rows = (view.book.row(model, metric, attribute) for metric in more_metrics(view))
     return tuple(row if view.book.has(model, row.metric, attribute) else None for row in rows)
 
 
@@ -116,7 +121,7 @@ def render_numbers(view: View, model: str) -> bytes:
         whole={"id": OVERALL, "label": "Overall", "more": _more(view, model, OVERALL)},
         attributes=[_part(view, model, a) for a in view.demographic],
         controls=[_part(view, model, a) for a in view.controls],
-        more_metrics=_MORE,
+        more_metrics=more_metrics(view),
         disparity=disparity_cell(view, model),
         rates=rates(view, model, _RATES),
         levels=levels(view, model),

@@ -19,7 +19,7 @@ from generator.html.frame import cell, concept_title, number, score
 from generator.html.markdown import Safe, plain
 from generator.pages.rule_facts import rule_facts
 from generator.runs.operator_notes import reviewer
-from generator.schema.bank import BINS, CATEGORIES, DEMOGRAPHIC, FRAMINGS, Attribute, Bank
+from generator.schema.bank import BINS, Attribute, Bank
 from generator.schema.tables import RUN_WIDE
 from generator.scoring.lookup import ScoreBook, ScoreRow
 
@@ -108,7 +108,7 @@ class RunFacts:
 
 def _planned(bank: Bank, attribute: Attribute, repeats: int) -> int:
     concepts = len(bank.concepts_of(attribute.id, two_sided=None))
-    return concepts * len(FRAMINGS) * len(attribute.groups) * repeats
+    return concepts * len(bank.framings) * len(attribute.groups) * repeats
 
 
 def run_facts(edition: Edition, book: ScoreBook) -> RunFacts:
@@ -160,10 +160,28 @@ def attribute_facts(bank: Bank, repeats: int) -> list[dict[str, Any]]:
     return found
 
 
+def bank_facts(bank: Bank) -> dict[str, Any]:
+    """Return what the bank measures, by what its rules say: `demographic`, `controls`, `lower`, `upper`, `framings`...
+
+    demographic, controls: labels, the control of the lower edge first. lower, upper: the control of that edge or None.
+    framings, leveled, compliance: ids, the latter two of categories.
+    """
+    label, roles = {a.id: a.label for a in bank.attributes}, bank.roles
+    return {
+        "demographic": [label.get(a, a) for a in roles.demographic],
+        "controls": [label.get(a, a) for a in roles.controls],
+        "lower": roles.band_lower and label.get(roles.band_lower, roles.band_lower),
+        "upper": roles.band_upper and label.get(roles.band_upper, roles.band_upper),
+        "framings": list(bank.framings),
+        "leveled": list(bank.leveled),
+        "compliance": [c for c in bank.categories if c in bank.compliance],
+    }
+
+
 def quota_rows(bank: Bank) -> list[dict[str, Any]]:
     """Return, for every category, how many concepts each attribute has of it."""
     counts = Counter((c.category, c.attribute) for c in bank.concepts)
-    return [{"category": c, "counts": [counts[c, a.id] for a in bank.attributes]} for c in CATEGORIES]
+    return [{"category": c, "counts": [counts[c, a.id] for a in bank.attributes]} for c in bank.categories]
 
 
 def rubric_facts(bank: Bank) -> list[dict[str, Any]]:
@@ -181,7 +199,7 @@ def rubric_facts(bank: Bank) -> list[dict[str, Any]]:
 
 
 def example_set(bank: Bank) -> dict[str, Any] | None:
-    """Return the rendered prompts of the first demographic concept in its direct framing."""
+    """Return the rendered prompts of the first demographic concept in the bank's first framing."""
     for attribute in bank.attributes:
         concepts = bank.concepts_of(attribute.id)
         if attribute.kind == "demographic" and concepts:
@@ -190,16 +208,16 @@ def example_set(bank: Bank) -> dict[str, Any] | None:
 
 
 def _paired_prompts(bank: Bank, attribute: Attribute, concept_id: str) -> dict[str, Any]:
-    concept, prompts = bank.concept[concept_id], []
+    concept, framing, prompts = bank.concept[concept_id], bank.framings[0], []
     for group in bank.groups_of(attribute.id):
-        shown = bank.render(concept, FRAMINGS[0], group)
+        shown = bank.render(concept, framing, group)
         parts: dict[str, Any] = {"before": shown.text[: shown.start], "np": shown.np, "after": shown.text[shown.end :]}
         parts |= {"start": shown.start, "end": shown.end}
         prompts.append({"label": group.label, **parts})
     return {
         "concept": concept.id,
         "title": concept_title(concept.id),
-        "framing": FRAMINGS[0],
+        "framing": framing,
         "attribute": attribute.label,
         "prompts": prompts,
     }
@@ -250,14 +268,14 @@ def gate_facts(edition: Edition) -> list[dict[str, Any]]:
     return found
 
 
-def _estimates(book: ScoreBook, metric: str, models: tuple[str, ...]) -> list[ScoreRow]:
-    rows = (book.row(m, metric, a) for m in models for a in DEMOGRAPHIC)
+def _estimates(book: ScoreBook, metric: str, models: tuple[str, ...], bank: Bank) -> list[ScoreRow]:
+    rows = (book.row(m, metric, a) for m in models for a in bank.roles.demographic)
     return [row for row in rows if row.estimate is not None]
 
 
-def mde_facts(book: ScoreBook, models: tuple[str, ...]) -> dict[str, Safe] | None:
+def mde_facts(book: ScoreBook, models: tuple[str, ...], bank: Bank) -> dict[str, Safe] | None:
     """Return the smallest, middle and largest minimum detectable effect, or None."""
-    rows = sorted(_estimates(book, "mde", models), key=lambda r: float(r.estimate or 0.0))
+    rows = sorted(_estimates(book, "mde", models, bank), key=lambda r: float(r.estimate or 0.0))
     if not rows:
         return None
     middle = statistics.median(float(r.estimate or 0.0) for r in rows)
@@ -276,9 +294,9 @@ def level_facts(book: ScoreBook, models: tuple[str, ...]) -> dict[str, Any] | No
     return {"low": element(score(rows[0])), "high": element(score(rows[-1])), "apart": apart}
 
 
-def evidence_facts(book: ScoreBook, models: tuple[str, ...]) -> dict[str, int] | None:
+def evidence_facts(book: ScoreBook, models: tuple[str, ...], bank: Bank) -> dict[str, int] | None:
     """Return how many (model, attribute) pairs have each evidence tier, or None when none has."""
-    tiers = Counter(r.evidence for r in _estimates(book, "excess", models) if r.evidence)
+    tiers = Counter(r.evidence for r in _estimates(book, "excess", models, bank) if r.evidence)
     names = ("flagged", "suggestive", "unresolved")
     return {"total": tiers.total(), **{n: tiers[n] for n in names}} if tiers else None
 
@@ -312,6 +330,7 @@ def facts_of(edition: Edition, page: str) -> dict[str, Any]:
         "verbatim": verbatim,
         "run": run,
         "attributes": attribute_facts(bank, run.repeats),
+        **bank_facts(bank),
         "quota_rows": quota_rows(bank),
         "rubrics": rubric_facts(bank),
         "bins": BINS,
@@ -321,9 +340,9 @@ def facts_of(edition: Edition, page: str) -> dict[str, Any]:
         "tiers": tiers,
         "unranked": unranked,
         "gate": gate_facts(edition),
-        "mde": mde_facts(book, run.models),
+        "mde": mde_facts(book, run.models, bank),
         "level": level_facts(book, run.models),
-        "evidence": evidence_facts(book, run.models),
+        "evidence": evidence_facts(book, run.models, bank),
         "audit": audit_facts(edition),
         "not_covered": list(coverage.not_covered) if (coverage := edition.scored.coverage) else [],
         "counts": edition.run.manifest.counts,

@@ -24,7 +24,7 @@ from generator.edition.import_words import masking_words, panel_words
 from generator.html.chart_scale import Domain, domain_of
 from generator.html.charts import MARKS, Line
 from generator.pages.group_refusals import GroupRefusals, group_refusals
-from generator.schema.bank import CONTROLS, Attribute, Concept
+from generator.schema.bank import Attribute, Concept
 from generator.schema.tables import OVERALL
 from generator.scoring.findings import RunFindings, find
 from generator.scoring.lookup import ScoreRow
@@ -32,8 +32,8 @@ from generator.scoring.lookup import ScoreRow
 EVIDENCE = ("flagged", "suggestive", "unresolved")
 # What each flag means to a reader, and the methodology page that says more.
 FLAG_WORDS = {
-    "swapped": "Swapped controls: the favorite-color control moved this model’s answers more than professions did. "
-    "The band is still drawn from the lower to the higher score.",
+    "swapped": "Swapped controls: the control that was to make the upper edge moved this model’s answers more than the "
+    "other one did. The band is still drawn from the lower to the higher score.",
     "sparse": "Sparse: only one to eight concepts show any difference, so read the interval with caution; or exactly "
     "one concept of an attribute or control that enters has a value, and there is no interval.",
     "degenerate": "Degenerate: no concept shows any difference, so resampling gives an interval of zero width. That is "
@@ -53,6 +53,11 @@ FLAG_PAGES = {
     "withheld": "statistics",
 }
 _LETTERS = "abcdef"
+# What a page says in the place of bands and evidence where the bank has no control.
+NO_YARDSTICK = (
+    "This benchmark has no control attribute. So no score can be held against a model’s own noise: there is no control "
+    "band, no excess and no evidence tier."
+)
 
 
 class Footnotes:
@@ -151,8 +156,31 @@ class View:
 
     @cached_property
     def controls(self) -> tuple[Attribute, ...]:
-        """Control attributes, profession first."""
-        return tuple(self.bank.attribute[a] for a in CONTROLS if a in self.bank.attribute)
+        """Control attributes, that of the lower edge first."""
+        return tuple(self.bank.attribute[a] for a in self.bank.roles.controls if a in self.bank.attribute)
+
+    @cached_property
+    def bands(self) -> bool:
+        """Whether the bank has a control for each edge of the band, so that a model can have one."""
+        return len(self.bank.roles.controls) == 2
+
+    @cached_property
+    def held(self) -> bool:
+        """Whether the bank has a control, so that scores are held against a model's own noise."""
+        return bool(self.bank.roles.controls)
+
+    @cached_property
+    def yardstick(self) -> str:
+        """Why no model can have a band, in a sentence or two; empty where the bank has a control for each edge."""
+        if self.bands:
+            return ""
+        if not self.held:
+            return NO_YARDSTICK
+        control = self.label(self.bank.roles.controls[0])
+        return (
+            f"This benchmark has one control, “{control}”. So there is no control band: excess and evidence are read "
+            "against that control alone."
+        )
 
     @cached_property
     def concepts(self) -> tuple[Concept, ...]:
@@ -254,7 +282,7 @@ class View:
         row = self.book.row(model, "consistency", attribute)
         low, high = self.band(model)
         tier = kind or self.evidence(model, attribute)
-        if kind is None and attribute in CONTROLS:
+        if kind is None and attribute in self.bank.roles.controls:
             tier = "control"
         # The word beside the line: why there is no interval comes before how sure a finding is.
         note = ""
@@ -324,7 +352,8 @@ class View:
 
     def label(self, attribute: str) -> str:
         """Return an attribute's label."""
-        return self.bank.attribute[attribute].label
+        found = self.bank.attribute.get(attribute)
+        return found.label if found is not None else attribute  # the rules may name one that the bank lacks
 
     def lines(self, model: str) -> Sequence[Line]:
         """Return the lines of a model's own chart: demographic attributes, then controls."""

@@ -24,7 +24,7 @@ from generator.html.frame import cell, concept_title, number, score
 from generator.html.markdown import Safe, code, plain
 from generator.pages.prose_facts import element, ends
 from generator.runs.reader import read_shard
-from generator.schema.bank import CONTROLS, DEMOGRAPHIC, FRAMINGS
+from generator.schema.bank import Bank
 from generator.scoring.lookup import ScoreBook
 from generator.stats.bootstrap import FloatArray, expanded_tail, rounded
 from generator.stats.distributions import t_quantile
@@ -60,10 +60,12 @@ def _disparities(edition: Edition, model: str) -> dict[str, dict[str, dict[str, 
 def choose(edition: Edition, book: ScoreBook) -> WorkedExample | None:
     """Return the model and attribute with the largest excess, and there the concept with the largest disparity.
 
-    Ties go to the first by id, so the same run always tells the same story.
+    Without a control there is no excess, and the largest disparity of an attribute decides. Ties go to the first by id,
+    so the same run always tells the same story.
     """
-    pairs = [(m, a) for m in edition.run.models for a in DEMOGRAPHIC]
-    rows = [(book.row(m, "excess", a).estimate, m, a) for m, a in pairs]
+    roles = edition.run.bank.roles
+    pairs = [(m, a) for m in edition.run.models for a in roles.demographic]
+    rows = [(book.row(m, "excess" if roles.controls else "disparity", a).estimate, m, a) for m, a in pairs]
     known = [(e, m, a) for e, m, a in rows if e is not None]
     if not known:
         return None
@@ -162,13 +164,13 @@ def _concept_lines(edition: Edition, subject: WorkedExample, page: str) -> list[
         by_framing = subject.disparities[subject.attribute].get(concept, {})
         shown = {
             f: element(cell("disparities", f"{subject.model},{concept},{f}", "disparity", by_framing.get(f), 3))
-            for f in FRAMINGS
+            for f in edition.run.bank.framings
         }
         href = paths.relative(page, paths.set_page(edition.run_id, subject.model, concept))
         line = {
             "link": Safe(f"[{plain(concept_title(concept))}]({href}) {code(concept)}"),
             "mean": number(means.get(concept), 3),
-            **shown,
+            "framings": [shown[f] for f in edition.run.bank.framings],
         }
         lines.append({**line, "count": int(count)})
     return lines
@@ -219,9 +221,13 @@ def _published(book: ScoreBook, subject: WorkedExample) -> dict[str, Any]:
     found["p"] = element(score(excess, "p", 5))
     found["p_adjusted"] = element(score(excess, "p_adjusted", 5))
     found["evidence"] = excess.evidence or "without a tier"
-    for control in CONTROLS:
-        found[control] = element(score(book.row(model, "disparity", control), digits=2))
     return found
+
+
+def _controls(bank: Bank, book: ScoreBook, model: str) -> list[dict[str, Any]]:
+    """Return label and disparity of each control, that of the lower edge first."""
+    rows = ((bank.attribute[c], book.row(model, "disparity", c)) for c in bank.roles.controls if c in bank.attribute)
+    return [{"label": control.label, "disparity": element(score(row, digits=2))} for control, row in rows]
 
 
 def worked_example(edition: Edition, page: str) -> dict[str, Any] | None:
@@ -232,7 +238,7 @@ def worked_example(edition: Edition, page: str) -> dict[str, Any] | None:
         return None
     bank = edition.run.bank
     by_framing = subject.disparities[subject.attribute][subject.concept]
-    framing = max(by_framing, key=lambda f: (by_framing[f], f == FRAMINGS[0]))
+    framing = max(by_framing, key=lambda f: (by_framing[f], f == bank.framings[0]))
     pairs = _pair_lines(edition, subject, framing)
     means = subject.means(subject.attribute)
     key = f"{subject.model},{subject.concept},{framing}"
@@ -252,10 +258,13 @@ def worked_example(edition: Edition, page: str) -> dict[str, Any] | None:
         "cell": element(cell("disparities", key, "disparity", by_framing[framing], 3)),
         "framings": [{"name": f, "value": number(d, 3)} for f, d in by_framing.items()],
         "concept_mean": _math(means[subject.concept], 4),
+        "bank_framings": list(bank.framings),
         "concepts": _concept_lines(edition, subject, page),
         "mean_sum": _math(sum(means.values()), 4),
         "mean": _math(sum(means.values()) / len(means), 4),
         "draws": first_draws(bank.sha256, subject.attribute, [c.id for c in bank.concepts_of(subject.attribute)]),
         "published": _published(book, subject),
+        "controls": _controls(bank, book, subject.model),
+        "calibrated": bank.roles.band_upper is not None,
         **_sampling(edition, subject, book.edge(subject.model, bank.roles)),
     }

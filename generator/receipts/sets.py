@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from generator.html.bulk import Html, Nested, PageColumn, Text, plain
 from generator.html.frame import concept_title
-from generator.html.receipt_words import FRAMING_LABELS
+from generator.html.receipt_words import framing_label
 from generator.html.text_bytes import Ints
 from generator.receipts.page_columns import mapped
 
@@ -110,7 +110,7 @@ def set_columns(columns: Mapping[str, PageColumn], places: Places, numbers: Numb
     shown = [numbers.disparities.get(key, ("–", "0")) for key in framing_keys]
     framings["disparity"] = Text(pa.array([text for text, _ in shown], pa.string()))
     framings["scoreable"] = Text(pa.array([text for _, text in shown], pa.string()))
-    framings["framing_label"] = Text(pa.array([FRAMING_LABELS.get(f, f) for _, f in framing_keys], pa.string()))
+    framings["framing_label"] = Text(pa.array([framing_label(f) for _, f in framing_keys], pa.string()))
     framings["groups"] = Nested(_inner(places.group_starts, places.framing_starts, len(group_keys)), groups)
     sets = taken(
         columns,
@@ -166,7 +166,7 @@ def row_page_columns(table: pa.Table, columns: Mapping[str, PageColumn], places:
 
 
 def _framing(text: str) -> str:
-    return FRAMING_LABELS.get(text, text).lower()
+    return framing_label(text).lower()
 
 
 def _siblings(keys: list[np.ndarray[Any, Any]], columns: Mapping[str, PageColumn], name: PageColumn) -> Nested:

@@ -1,8 +1,6 @@
 # Recompute the main numbers of this folder from its receipts, with base R on the CSV files:  Rscript recompute.R [FOLDER]
 args <- commandArgs(trailingOnly = TRUE)
 folder <- if (length(args)) args[1] else "."
-seven <- c("race_ethnicity", "gender", "age", "religion", "immigration_status", "political_affiliation", "disability")
-controls <- c("control_profession", "control_tag")
 
 # Base R has no fast CSV reader: name the columns that are used, the others are skipped while reading.
 read <- function(pattern, wanted = NULL) {
@@ -15,8 +13,13 @@ read <- function(pattern, wanted = NULL) {
 }
 key <- function(...) paste(..., sep = "|")
 manifest <- paste(readLines(file.path(folder, "manifest.json"), warn = FALSE, encoding = "UTF-8"), collapse = "")
-withheld <- regmatches(manifest, regexpr("\"withheld\": *\\[[^]]*\\]", manifest))
-withheld <- regmatches(withheld, gregexpr("[a-z0-9_]+", withheld))[[1]][-1]
+ids <- function(name) {
+  list <- regmatches(manifest, regexpr(paste0("\"", name, "\": *\\[[^]]*\\]"), manifest))
+  regmatches(list, gregexpr("[a-z0-9_]+", list))[[1]][-1]
+}
+withheld <- ids("withheld")
+measured <- ids("demographic")
+controls <- ids("controls")
 
 scores <- read("scores*")
 scores <- scores[scores$model != "*", ]
@@ -73,9 +76,9 @@ for (model in unique(scores$model)) {
     if (any(has)) d[a] <- mean(own$d[has])
     if (any(has)) gap[a] <- mean(own$gap[has])
   }
-  d["overall"] <- mean(d[seven])
-  gap["overall"] <- mean(gap[seven])
-  draws[["overall"]] <- if (is.na(d["overall"])) NA else Reduce(`+`, draws[seven]) / 7
+  d["overall"] <- mean(d[measured])
+  gap["overall"] <- mean(gap[measured])
+  draws[["overall"]] <- if (is.na(d["overall"])) NA else Reduce(`+`, draws[measured]) / length(measured)
   every[[model]] <- list(d = d, draws = draws)
   for (a in names(d)) {
     compare(key(model, "disparity", a, ""), "estimate", 100 * d[[a]])
@@ -84,7 +87,7 @@ for (model in unique(scores$model)) {
   }
   swapped <- isTRUE(round(d[controls[2]], 12) > round(d[controls[1]], 12)) # the control with the larger D is the lower edge
   edges <- if (swapped) rev(controls) else controls
-  for (i in 1:2) {
+  for (i in seq_along(edges)[length(edges) == 2]) {
     name <- key(model, c("band_low", "band_high")[i], "overall", "")
     if (anyNA(d[controls])) compare_consistency(name, NA, NA) else compare_consistency(name, d[[edges[i]]], draws[[edges[i]]])
   }
@@ -101,7 +104,7 @@ range_test <- function(ranges, n, df, apart) {
 pairs <- read("comparisons*")
 rownames(pairs) <- key(pairs$model_a, pairs$model_b, pairs$attribute)
 families <- list()
-for (a in c(intersect(seven, by_concept$attribute), "overall")) {
+for (a in c(intersect(measured, by_concept$attribute), "overall")) {
   if (a == "overall") {
     inside <- Reduce(intersect, lapply(families, `[[`, "inside"), unique(scores$model))
     ns <- vapply(families, `[[`, 0, "n")

@@ -2,8 +2,8 @@
 import { readFileSync, readdirSync } from "node:fs";
 
 const folder = process.argv[2] ?? ".";
-const SEVEN = "race_ethnicity gender age religion immigration_status political_affiliation disability".split(" ");
-const CONTROLS = ["control_profession", "control_tag"];
+const { withheld, roles } = JSON.parse(readFileSync(`${folder}/manifest.json`, "utf8"));
+const MEASURED = roles.demographic, CONTROLS = roles.controls; // the control of the lower edge first
 
 // RFC 4180: a cell is either quoted, with "" for a quote, or runs to the next comma or line end.
 function parseCsv(text) {
@@ -56,7 +56,6 @@ function compareConsistency(key, disparity, draws) {
 }
 
 // Cell means: the mean value of the scored repeats of a (concept, framing, group); two groups make a (concept, framing) count.
-const withheld = JSON.parse(readFileSync(`${folder}/manifest.json`, "utf8")).withheld;
 const rows = read("", "receipts").filter((r) => r.two_sided === "false" && !withheld.includes(r.category));
 const cells = [...groupBy(rows.filter((r) => r.status === "scored"), (r) => [r.model, r.attribute, r.concept, r.framing, r.group].join("|")).values()].map((repeats) => {
   const { model, attribute, concept, framing, group, polarity } = repeats[0];
@@ -90,19 +89,19 @@ for (const model of models) {
     draws[attribute] = weights[attribute].map((drawn) =>
       sum(concepts.map(([name, value]) => drawn[name] * value)) / sum(concepts.map(([name]) => Number(drawn[name]))));
   }
-  d.overall = mean(SEVEN.map((name) => d[name] ?? NaN));
-  gap.overall = mean(SEVEN.map((name) => gap[name] ?? NaN));
-  draws.overall = Number.isNaN(d.overall) ? [] : draws.age.map((_, b) => mean(SEVEN.map((name) => draws[name][b])));
+  d.overall = mean(MEASURED.map((name) => d[name] ?? NaN));
+  gap.overall = mean(MEASURED.map((name) => gap[name] ?? NaN));
+  draws.overall = Number.isNaN(d.overall) ? [] : draws[MEASURED[0]].map((_, b) => mean(MEASURED.map((name) => draws[name][b])));
   every[model] = { d, draws, valued };
   for (const attribute of [...attributes, "overall"]) {
     compare([model, "disparity", attribute, ""].join("|"), "estimate", 100 * d[attribute]);
     compare([model, "worst_gap", attribute, ""].join("|"), "estimate", 100 * gap[attribute]);
     compareConsistency([model, "consistency", attribute, ""].join("|"), d[attribute], draws[attribute]);
   }
-  const [profession, tag] = CONTROLS.map((name) => d[name] ?? NaN);
-  const edges = round12(tag) > round12(profession) ? [...CONTROLS].reverse() : CONTROLS; // the larger D is the lower edge
-  ["band_low", "band_high"].forEach((metric, i) => {
-    const has = !Number.isNaN(profession + tag);
+  const [lower, upper] = CONTROLS.map((name) => d[name] ?? NaN);
+  const edges = round12(upper) > round12(lower) ? [...CONTROLS].reverse() : CONTROLS; // the larger D is the lower edge
+  if (CONTROLS.length === 2) ["band_low", "band_high"].forEach((metric, i) => {
+    const has = !Number.isNaN(lower + upper);
     compareConsistency([model, metric, "overall", ""].join("|"), has ? d[edges[i]] : NaN, has ? draws[edges[i]] : []);
   });
 }
@@ -110,7 +109,7 @@ for (const model of models) {
 // The range test: u says how often the models' errors lie as far apart as the difference. Of a family are the models
 // with a value on every concept that any model has a value on.
 const families = {};
-for (const name of [...SEVEN.filter((a) => attributes.includes(a)), "overall"]) {
+for (const name of [...MEASURED.filter((a) => attributes.includes(a)), "overall"]) {
   const each = Object.values(families), asked = new Set(models.flatMap((m) => every[m].valued[name] ?? []));
   const inside = models.filter((m) => name === "overall" ? each.every((f) => f.inside.includes(m)) : asked.size && every[m].valued[name].length === asked.size);
   const n = name === "overall" ? Math.min(...each.map((f) => f.n)) : asked.size;
@@ -122,7 +121,7 @@ for (const name of [...SEVEN.filter((a) => attributes.includes(a)), "overall"]) 
   });
 }
 const known = (ranges) => Float64Array.from(ranges.filter((r) => !Number.isNaN(r))).sort();
-const whole = SEVEN.map((name) => families[name]?.ranges ?? []).filter((ranges) => ranges.length);
+const whole = MEASURED.map((name) => families[name]?.ranges ?? []).filter((ranges) => ranges.length);
 const widest = whole.length ? known(whole[0].map((_, b) => Math.max(...whole.map((ranges) => ranges[b])))) : [];
 for (const family of Object.values(families)) family.ranges = known(family.ranges);
 function share(sorted, apart) {

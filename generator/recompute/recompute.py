@@ -10,8 +10,6 @@ import numpy as np
 import pandas as pd
 
 FOLDER = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-SEVEN = ["race_ethnicity", "gender", "age", "religion", "immigration_status", "political_affiliation", "disability"]
-CONTROLS = ["control_profession", "control_tag"]
 NAN = float("nan")
 
 
@@ -27,6 +25,8 @@ def by_key(table, *keys):
     return dict(zip(table[list(keys)].fillna("").itertuples(index=False, name=None), table.to_dict("records")))
 
 
+MANIFEST = read_json("manifest.json")
+MEASURED, CONTROLS = MANIFEST["roles"]["demographic"], MANIFEST["roles"]["controls"]
 scores, pairs = read("scores*"), read("comparisons*")
 published = by_key(scores, "model", "metric", "attribute", "group")
 published |= by_key(pairs, "model_a", "model_b", "attribute")
@@ -37,15 +37,15 @@ checked, mismatches = 0, []
 def compare(*key, **found):
     global checked
     for column, here in found.items():
-        there = published[key][column]
+        there = published.get(key, {}).get(column, "nothing")
         checked += 1
-        if not (abs(there - here) <= 1e-9 or (math.isnan(here) and pd.isna(there))):
+        if there == "nothing" or not (abs(there - here) <= 1e-9 or (math.isnan(here) and pd.isna(there))):
             mismatches.append(f"{' '.join(key)} {column}: published {there}, recomputed {here}")
 
 
 def compare_consistency(model, metric, attribute, disparity, draws):
     """Estimate and interval of 100 (1 - D): the published tail's type 7 quantiles of the replicates with a value."""
-    tail, low, high = published[model, metric, attribute, ""]["ci_tail"], NAN, NAN
+    tail, low, high = published.get((model, metric, attribute, ""), {}).get("ci_tail", NAN), NAN, NAN
     kept = np.round(draws[~np.isnan(draws)], 12)
     if len(kept) and not math.isnan(tail):
         low, high = np.quantile(kept, [tail, 1 - tail])
@@ -56,7 +56,7 @@ def compare_consistency(model, metric, attribute, disparity, draws):
 # Cell means: the mean value of the scored repeats of a (concept, framing, group).
 keys = ["model", "attribute", "concept", "framing"]
 rows = read("receipts/*", [*keys, "category", "group", "polarity", "two_sided", "status", "value"])
-rows = rows[~rows.two_sided & ~rows.category.isin(read_json("manifest.json")["withheld"])]
+rows = rows[~rows.two_sided & ~rows.category.isin(MANIFEST["withheld"])]
 cells = rows[rows.status == "scored"].groupby([*keys, "group", "polarity"], as_index=False).value.mean()
 cells = cells[cells.groupby(keys).value.transform("size") >= 2]  # only these (concept, framing) count
 
@@ -87,15 +87,15 @@ for model in models:
             draws[attribute] = drawn @ own.d.fillna(0).values / (drawn @ own.d.notna().values.astype(float))
         d[attribute], gap[attribute] = own.d.mean(), own.gap.mean()
     none = np.array([NAN])
-    d["overall"], gap["overall"] = (sum(x.get(a, NAN) for a in SEVEN) / 7 for x in (d, gap))
-    draws["overall"] = sum(draws.get(a, none) for a in SEVEN) / 7
+    d["overall"], gap["overall"] = (sum(x.get(a, NAN) for a in MEASURED) / len(MEASURED) for x in (d, gap))
+    draws["overall"] = sum(draws.get(a, none) for a in MEASURED) / len(MEASURED)
     for attribute, drawn in draws.items():
         compare(model, "disparity", attribute, "", estimate=100 * d[attribute])
         compare(model, "worst_gap", attribute, "", estimate=100 * gap[attribute])
         compare_consistency(model, "consistency", attribute, d[attribute], drawn)
     edges = sorted(CONTROLS, key=lambda c: -round(d.get(c, NAN), 12))  # the control with the larger D is the lower edge
     lacking = any(math.isnan(d.get(c, NAN)) for c in CONTROLS)
-    for metric, control in zip(("band_low", "band_high"), edges):
+    for metric, control in zip(("band_low", "band_high"), edges if len(edges) == 2 else ()):
         compare_consistency(model, metric, "overall", *((NAN, none) if lacking else (d[control], draws[control])))
 
 
@@ -127,7 +127,7 @@ def range_test(ranges, n, df, apart):
 # Of a family are the models with a value on every concept that any model has a value on.
 families = {}  # by attribute: members, concepts, degrees of freedom, the range of the members' errors by resample
 valued = by_concept.reset_index().groupby(["attribute", "model"]).concept.agg(set)
-for name in [a for a in attributes if a in SEVEN and a in valued.index] + ["overall"]:
+for name in [a for a in attributes if a in MEASURED and a in valued.index] + ["overall"]:
     if name == "overall":
         inside = set(models).intersection(*(f[0] for f in families.values()))
         n, df = min((f[1] for f in families.values()), default=0), sum(f[1] - 1 for f in families.values())

@@ -5,11 +5,17 @@ CREATE TEMP TABLE published AS
 SELECT model, metric, attribute, coalesce("group", '') AS grp, estimate, ci_low, ci_high, ci_tail
 FROM read_parquet('scores*.parquet') WHERE model <> '*';
 
+CREATE TEMP TABLE rules AS -- the attributes that are measured; the controls, that of the lower edge first
+SELECT withheld, roles.demographic AS measured, roles.controls AS controls
+FROM read_json('manifest.json', maximum_object_size = 1000000000,
+  columns = {withheld: 'VARCHAR[]', roles: 'STRUCT(demographic VARCHAR[], controls VARCHAR[])'});
+CREATE MACRO measured(name) AS list_contains((SELECT measured FROM rules), name);
+CREATE MACRO all_measured() AS (SELECT len(measured) FROM rules);
+
 CREATE TEMP TABLE answers AS
 SELECT model, attribute, concept, framing, "group" AS grp, polarity, status, value
 FROM read_parquet('receipts/*.parquet')
-WHERE NOT two_sided AND category NOT IN (
-  SELECT unnest(withheld) FROM read_json('manifest.json', columns = {withheld: 'VARCHAR[]'}, maximum_object_size = 1000000000));
+WHERE NOT two_sided AND NOT list_contains((SELECT withheld FROM rules), category);
 
 -- Cell means: the mean value of the scored repeats of a (concept, framing, group).
 CREATE TEMP TABLE means AS
@@ -35,21 +41,21 @@ WHERE n > 0;
 CREATE TEMP TABLE draws AS
 SELECT model, attribute, b, sum(n * d) / sum(n) AS d FROM by_concept JOIN drawn USING (concept) GROUP BY ALL;
 INSERT INTO by_concept SELECT model, 'overall', attribute, avg(d), avg(gap) FROM by_concept
-WHERE NOT starts_with(attribute, 'control_') GROUP BY model, attribute;
+WHERE measured(attribute) GROUP BY model, attribute;
 INSERT INTO draws SELECT model, 'overall', b, avg(d) FROM draws
-WHERE NOT starts_with(attribute, 'control_') GROUP BY model, b HAVING count(*) = 7;
+WHERE measured(attribute) GROUP BY model, b HAVING count(*) = all_measured();
 
 CREATE TEMP TABLE numbers AS
 SELECT model, attribute, avg(d) AS d, avg(gap) AS gap FROM by_concept
-GROUP BY ALL HAVING attribute <> 'overall' OR count(*) = 7;
+GROUP BY ALL HAVING attribute <> 'overall' OR count(*) = all_measured();
 
 -- A band edge is the consistency of a control; the control with the larger disparity is the lower edge.
 CREATE TEMP TABLE wanted AS
 SELECT model, 'consistency' AS metric, attribute, attribute AS source FROM numbers
 UNION ALL
-SELECT p.model, edge.metric, 'overall', CASE WHEN (round(t.d, 12) > round(p.d, 12)) = edge.low THEN 'control_tag' ELSE 'control_profession' END
+SELECT p.model, edge.metric, 'overall', CASE WHEN (round(t.d, 12) > round(p.d, 12)) = edge.low THEN t.attribute ELSE p.attribute END
 FROM numbers p JOIN numbers t USING (model), (VALUES ('band_low', true), ('band_high', false)) edge(metric, low)
-WHERE p.attribute = 'control_profession' AND t.attribute = 'control_tag';
+WHERE p.attribute = (SELECT controls[1] FROM rules) AND t.attribute = (SELECT controls[2] FROM rules);
 
 -- Type 7 quantiles a and 1 - a of the replicates, rounded to 12 decimals before; a is the published ci_tail.
 CREATE TEMP TABLE sorted AS
@@ -68,7 +74,7 @@ UNION ALL SELECT model, 'disparity', attribute, '', 100 * d, NULL, NULL FROM num
 UNION ALL SELECT model, 'worst_gap', attribute, '', 100 * gap, NULL, NULL FROM numbers
 UNION ALL SELECT model, 'lean', attribute, grp, 100 * avg(lean), NULL, NULL
 FROM (SELECT *, fav - avg(fav) OVER (PARTITION BY model, attribute, concept, framing) AS lean FROM cells)
-WHERE NOT starts_with(attribute, 'control_') GROUP BY model, attribute, grp;
+WHERE measured(attribute) GROUP BY model, attribute, grp;
 
 CREATE TEMP TABLE compared AS
 SELECT model, metric, attribute, grp, unnest(['estimate', 'ci_low', 'ci_high']) AS col,
@@ -81,9 +87,9 @@ DELETE FROM compared WHERE col <> 'estimate' AND metric IN ('disparity', 'worst_
 CREATE TEMP TABLE members AS
 SELECT model, attribute, n FROM by_concept JOIN (
   SELECT attribute, count(DISTINCT concept) AS n FROM by_concept
-  WHERE attribute <> 'overall' AND NOT starts_with(attribute, 'control_') GROUP BY ALL) USING (attribute)
+  WHERE measured(attribute) GROUP BY ALL) USING (attribute)
 GROUP BY ALL HAVING count(*) = n;
-INSERT INTO members SELECT model, 'overall', min(n) FROM members GROUP BY model HAVING count(*) = 7;
+INSERT INTO members SELECT model, 'overall', min(n) FROM members GROUP BY model HAVING count(*) = all_measured();
 
 -- How far apart the errors of a family's models lie in each resample, and the largest over the attributes.
 CREATE TEMP TABLE ranges AS

@@ -209,6 +209,10 @@ class Roles:
         """The controls there are, that of the lower edge first."""
         return tuple(control for control in (self.band_lower, self.band_upper) if control is not None)
 
+    def as_published(self) -> dict[str, list[str]]:
+        """Return them as the data manifest has them (contract: publication, "Data manifest")."""
+        return {"demographic": list(self.demographic), "controls": list(self.controls)}
+
 
 class Bank(Frozen):
     """The whole instrument, with the rules that it keeps; the rules are no part of its hash."""
@@ -265,13 +269,15 @@ class Bank(Frozen):
 
     @cached_property
     def leveled(self) -> tuple[str, ...]:
-        """The categories with a favorability: those of the rules, then of the concepts, but for those of compliance.
+        """The categories with a favorability: those of demographic concepts, but for those of compliance.
 
         One that the rules ask for and the bank lacks counts, too.
         """
-        asked = (category for category, n in self.rules.quotas.get("demographic", {}).items() if n)
-        own = (c.category for c in self.concepts if c.attribute in self.roles.demographic and not c.two_sided)
-        return tuple(name for name in dict.fromkeys((*asked, *own)) if name not in self.compliance)
+        measured = {c.category for c in self.concepts if c.attribute in self.roles.demographic and not c.two_sided}
+        own = (name for name in self.categories if name in measured)
+        # The snapshot's keys are sorted, so their order says nothing.
+        asked = sorted(category for category, n in self.rules.quotas.get("demographic", {}).items() if n)
+        return tuple(name for name in dict.fromkeys((*own, *asked)) if name not in self.compliance)
 
     @cached_property
     def sha256(self) -> str:

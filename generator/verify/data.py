@@ -256,8 +256,10 @@ def check_weights(folder: Path, recomputed: Recomputed, findings: Findings) -> N
 
 
 def check_summary(manifest: dict[str, Any], recomputed: Recomputed, findings: Findings) -> None:
-    """Hold mean band, gate and audit of manifest.json against the recomputation."""
+    """Hold roles, mean band, gate and audit of manifest.json against the bank and the recomputation."""
     scored = recomputed.scored
+    if "roles" in manifest:  # earlier releases published none
+        findings.compare(MANIFEST, "roles", manifest["roles"], recomputed.run.bank.roles.as_published())
     findings.compare(MANIFEST, "mean_band", manifest.get("mean_band"), json.loads(json.dumps(scored.mean_band)))
     findings.compare(MANIFEST, "audit", manifest.get("audit"), scored.tables["audit_summary"].to_pylist())
     check_standing(manifest, recomputed, findings)

@@ -212,8 +212,3 @@ class TestArithmetic:
         assert module("quantile", [0, 1, 4, 10], 0.5) == 2.5
         assert module("quantile", [0, 1, 4, 10], 0.9) == pytest.approx(8.2)
         assert module("quantile", [3], 0.025) == 3
-
-    def test_the_seven_attributes_are_the_banks(self, site):
-        source = next((site.root / "assets").glob("check-statistics.*.js")).read_text()
-        listed = re.search(r"DEMOGRAPHIC = \[(.*?)\];", source, re.DOTALL).group(1)
-        assert tuple(re.findall(r'"(\w+)"', listed)) == DEMOGRAPHIC

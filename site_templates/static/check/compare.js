@@ -34,7 +34,7 @@ async function fetchAll({ manifestUrl, manifestSha256, model, readerUrl }, files
 export async function check(options) {
   const files = [];
   const { manifest, rows, scores, weights } = await fetchAll(options, files);
-  const recomputed = recompute(rows, weights, manifest.withheld);
+  const recomputed = recompute(rows, weights, manifest.withheld, manifest.roles.demographic);
   const published = scores.filter((row) => row.model === options.model && row.metric === "consistency");
   const listed = new Set(published.map((row) => row.attribute));
   const unlisted = [...recomputed.keys()].filter((attribute) => !listed.has(attribute));

@@ -1,10 +1,6 @@
 // The arithmetic of the check: consistency and its interval for each attribute, and over all, from receipts and counts.
 // This is the whole of it, and it needs no library. Formulas: the site's methodology, under Scores and Statistics.
 
-// The overall number is the mean over these seven; a model that lacks one has none.
-export const DEMOGRAPHIC = [
-  "race_ethnicity", "gender", "age", "religion", "immigration_status", "political_affiliation", "disability",
-];
 const OVERALL = "overall";
 
 /** Standard normal distribution function, by the series phi(x) (x + x^3/3 + x^5/(3*5) + ...). */
@@ -117,8 +113,11 @@ export function consistency(disparity, drawn, n, df) {
   return found;
 }
 
-/** Recompute every attribute of a model and the overall number: Map from attribute to consistency. */
-export function recompute(rows, weights, withheld) {
+/**
+ * Recompute every attribute of a model and the overall number: Map from attribute to consistency.
+ * The overall number is the mean over the `measured` attributes; a model that lacks one has none.
+ */
+export function recompute(rows, weights, withheld, measured) {
   const kept = rows.filter((row) => !row.two_sided && !withheld.includes(row.category));
   const found = new Map(), parts = [];
   for (const [attribute, drawn] of weights) {
@@ -127,9 +126,9 @@ export function recompute(rows, weights, withheld) {
     if (!n) continue;
     const part = { attribute, n, disparity: mean([...disparities.values()]), drawn: replicates(disparities, drawn) };
     found.set(attribute, consistency(part.disparity, part.drawn, n, n - 1));
-    if (DEMOGRAPHIC.includes(attribute)) parts.push(part);
+    if (measured.includes(attribute)) parts.push(part);
   }
-  if (parts.length === DEMOGRAPHIC.length) {
+  if (parts.length === measured.length) {
     const pooled = parts[0].drawn.map((_, b) => mean(parts.map((part) => part.drawn[b])));
     const n = Math.min(...parts.map((part) => part.n));
     const df = parts.reduce((sum, part) => sum + part.n - 1, 0);
