@@ -150,6 +150,19 @@ class TestBadShards:
         assert "\n" not in said
         assert not (run / AUDIT).exists()
 
+    @pytest.mark.parametrize("column", ["rubric", "response", "status"])
+    def test_text_that_is_not_utf_8(self, run: Path, column: str) -> None:
+        table = self.table(run)
+        values = [(value or "").encode() for value in table[column].to_pylist()]
+        raw = pa.array([b"\xff\xfe", *values[1:]], pa.binary())
+        broken = pa.Array.from_buffers(pa.string(), len(raw), raw.buffers())
+        field = table.schema.field(column)
+        path = replace_shard(run, table.set_column(table.column_names.index(column), field, broken))
+        said = invoke("sample", run, code=2)
+        assert said.startswith(f"{path}: column {column}: not readable")
+        assert "\n" not in said
+        assert not (run / AUDIT).exists()
+
     def test_a_missing_column(self, run: Path) -> None:
         path = replace_shard(run, self.table(run).drop_columns(["prompt"]))
         said = invoke("sample", run, code=2)

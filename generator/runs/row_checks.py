@@ -24,6 +24,7 @@ from generator.schema.canonical import id_ending, receipt_ids, sha256_hex
 from generator.schema.columns import LATEST_FORMAT, RECEIPT_SCHEMA, receipt_columns
 from generator.schema.layout import Layout
 from generator.schema.manifest import Manifest
+from generator.schema.parquet_files import unsound
 from generator.schema.verdict import STATUSES
 
 BoolArray = npt.NDArray[np.bool_]
@@ -161,10 +162,8 @@ def _format_faults(table: pa.Table, manifest: Manifest, file: str) -> list[str]:
 
 def _unsound(column: pa.ChunkedArray) -> str | None:
     """Return why a column cannot be used, or None: Parquet lets text that is not UTF-8 and null items through."""
-    try:
-        column.validate(full=True)
-    except pa.ArrowInvalid as error:
-        return f"not readable: {str(error).splitlines()[0]}"
+    if odd := unsound(column):
+        return odd
     if pa.types.is_list(column.type) and pc.list_flatten(column).null_count:
         return "a list with a null in it; every item needs a value"
     return None

@@ -72,12 +72,27 @@ def read_parquet(
     try:
         fault = _fault(data, bounds)
         if fault is None:
-            return pq.read_table(pa.BufferReader(data), columns=columns and list(columns)).combine_chunks()
+            table = pq.read_table(pa.BufferReader(data), columns=columns and list(columns)).combine_chunks()
+            # Parquet lets text through that is not UTF-8, and reading it fails only where somebody looks at it.
+            fault = next(
+                (f"column {name}: {odd}" for name in table.column_names if (odd := unsound(table[name]))), None
+            )
+            if fault is None:
+                return table
     except PageError as error:
         fault = f"not a Parquet file that can be read: {error}"
     except _FAULTS as error:
         fault = f"not a Parquet file that can be read: {(str(error) or 'it asks for too much memory').splitlines()[0]}"
     raise InputError(f"{where}: {fault}") from None
+
+
+def unsound(column: pa.ChunkedArray) -> str | None:
+    """Return why the values of a column cannot be used, or None: text that is not UTF-8, broken offsets."""
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid as error:
+        return f"not readable: {str(error).splitlines()[0]}"
+    return None
 
 
 def _fault(data: bytes, bounds: Bounds) -> str | None:
