@@ -18,6 +18,7 @@ from generator.verify.findings import Findings
 @click.option("--deadline", default=3600.0, show_default=True, type=click.FloatRange(min=1), help="Seconds for --url.")
 @click.option("--pin", "pins", multiple=True, metavar="HASH", help="A hash that you kept of a publication; repeatable.")
 @click.option("--strict", is_flag=True, help="Exit 1, too, when a part could not be compared.")
+@click.option("--jobs", type=click.IntRange(1), help="Processes to use [default: one a processor].")
 @click.option(
     "--content",
     default="content",
@@ -35,6 +36,7 @@ def command(
     pins: tuple[str, ...],
     *,
     strict: bool,
+    jobs: int | None,
     content: Path,
     as_json: bool,
 ) -> None:
@@ -46,12 +48,14 @@ def command(
     and answers are read. Whoever forges the receipts, too, and publishes them again passes: only a pin that was kept
     from before can tell, so each is printed.
     """
+    from generator.machine.workers import processors
     from generator.verify.publication import check_pins, verify_path, verify_url
 
     if (path is None) == (url is None):
         raise click.UsageError("give PATH or --url, one of the two")
     wanted = [checked_pin(pin) for pin in pins]
-    findings = verify_path(path, content) if path is not None else verify_url(str(url), deadline)
+    jobs = jobs or processors()
+    findings = verify_path(path, content, jobs=jobs) if path is not None else verify_url(str(url), deadline)
     check_pins(wanted, findings)
     if as_json:
         print(json.dumps(findings.as_json(), indent=1, ensure_ascii=False))

@@ -12,11 +12,15 @@ import multiprocessing
 import os
 import re
 import signal
+import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Future, ProcessPoolExecutor
 from contextlib import contextmanager
+from multiprocessing.context import ForkServerContext, ForkServerProcess
+from multiprocessing.process import BaseProcess
+from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
 from generator.machine.memory import spare_memory
@@ -115,16 +119,47 @@ def _await_parent() -> None:
 
 
 @contextmanager
-def local_workers(jobs: int, *, preload: str | None = None) -> Iterator[Workers]:
+def _no_main() -> Iterator[None]:
+    """Hide the program that is running while a worker is started.
+
+    A worker would run it again as a module, and with it a script or notebook that calls `publish` without a main guard.
+    No task needs anything of it.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+class _Worker(ForkServerProcess):
+    """A process that begins without the program which started it."""
+
+    @staticmethod
+    def _Popen(process_obj: BaseProcess) -> Any:  # noqa: N802 - the name that multiprocessing gives it
+        with _no_main():
+            return ForkServerProcess._Popen(process_obj)  # type: ignore[attr-defined]
+
+
+class _Workshop(ForkServerContext):
+    """The context of a fork server whose processes are workers."""
+
+    Process = _Worker
+
+
+@contextmanager
+def local_workers(jobs: int, *, preload: str | None = None, again: str = _AGAIN) -> Iterator[Workers]:
     """Yield workers on this machine: one process a job, or this process when there is one job.
 
-    `preload` names the module of their tasks, which each worker then finds loaded.
+    `preload` names the module of their tasks, which each worker then finds loaded. `again` is what a person is told to
+    do where a worker was killed.
     """
     if jobs < 2:
         yield Inline()
         return
     # A fork server starts clean and early: workers never inherit threads, and load the heavy modules once.
-    context = multiprocessing.get_context("forkserver")
+    context = _Workshop()
     context.set_forkserver_preload([preload] if preload else [])
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin)
     try:
@@ -134,7 +169,7 @@ def local_workers(jobs: int, *, preload: str | None = None) -> Iterator[Workers]
     except BrokenExecutor:
         pool.shutdown()
         raise InputError(
-            f"a worker process was killed, most often for lack of memory; {_AGAIN} with fewer --jobs"
+            f"a worker process was killed, most often for lack of memory; {again} with fewer --jobs"
         ) from None
     except BaseException:
         pool.shutdown(wait=True, cancel_futures=True)

@@ -47,6 +47,11 @@ class Held:
         for key, seen, right in differences(published, data) if published != data else ():
             self.findings.add(name, key, seen, right)
 
+    def merge(self, other: Held) -> None:
+        """Take over what was held of a part."""
+        self.seen |= other.seen
+        self.findings.merge(other.findings)
+
     def hold_rest(self, folder: str, *, beside: Collection[str] = ()) -> None:
         """Name the files below a folder that nothing makes; `beside` are folders that others look after.
 

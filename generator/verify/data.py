@@ -27,7 +27,7 @@ from generator.data.folder import MANIFEST, SUMS
 from generator.data.table_files import weight_columns
 from generator.html.frame import TABLE_KEYS
 from generator.machine.walk import file_names
-from generator.runs.reader import Run, load_run
+from generator.runs.reader import Each, Run, load_run
 from generator.runs.redactions import withdrawn_text
 from generator.schema.canonical import sha256_hex
 from generator.schema.columns import FORMATS, receipt_columns
@@ -37,7 +37,7 @@ from generator.schema.names import model_fault, shard_name
 from generator.schema.tables import RUN_WIDE, TABLES
 from generator.scoring.gate import Standing, standing_of
 from generator.scoring.reasons import published_reasons
-from generator.scoring.run import Scored, score_here
+from generator.scoring.run import Scored, score_here, score_run
 from generator.stats.bootstrap import RESAMPLES
 from generator.verify.findings import ABSENT, Findings, differs
 from generator.verify.hashes import (
@@ -73,7 +73,9 @@ class Recomputed:
         return dataclasses.replace(self.scored, tables={**self.scored.tables, **self.right}, mean_band=band)
 
 
-def verify_data(folder: Path, place: Path | None = None) -> tuple[Findings, Recomputed | None]:
+def verify_data(
+    folder: Path, place: Path | None = None, each: Each | None = None
+) -> tuple[Findings, Recomputed | None]:
     """Check a data folder; returns what was found and the run scored anew, for the pages to be held against.
 
     The run folder is laid out again in `place`, a new folder, and stays there; without one it is gone afterwards. The
@@ -96,7 +98,7 @@ def verify_data(folder: Path, place: Path | None = None) -> tuple[Findings, Reco
         return findings, None
     check(lambda: check_manifest_files(folder, manifest, findings))
     check(lambda: check_redactions(folder, manifest, findings))
-    found = check(lambda: recompute(folder, manifest, place))
+    found = check(lambda: recompute(folder, manifest, place, each))
     if found is not None:
         found.right.update(check(lambda: check_tables(folder, found, findings)) or {})
         check(lambda: check_weights(folder, found, findings))
@@ -125,13 +127,17 @@ def _relative(line: str, folder: Path) -> str:
     return line.removeprefix(f"{folder}/")
 
 
-def recompute(folder: Path, manifest: dict[str, Any], place: Path) -> Recomputed:
-    """Lay the folder out as a run folder, read it and score it; raises InputError with whatever is wrong in it."""
+def recompute(folder: Path, manifest: dict[str, Any], place: Path, each: Each | None = None) -> Recomputed:
+    """Lay the folder out as a run folder, read it and score it; raises InputError with whatever is wrong in it.
+
+    `each` checks and scores its shards elsewhere.
+    """
     withheld = frozenset(manifest["withheld"])
     resamples = manifest["resamples"] or RESAMPLES
     try:
-        run = load_run(lay_out(folder, manifest, place))
-        return Recomputed(run, score_here(run, withheld=withheld, resamples=resamples))
+        run = load_run(lay_out(folder, manifest, place), each=each)
+        score = score_here if each is None else functools.partial(score_run, each=each)
+        return Recomputed(run, score(run, withheld=withheld, resamples=resamples))
     except InputError as error:
         raise InputError(*(_named(line, place) for line in error.faults)) from None
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from generator.data.folder import MANIFEST, SUMS
+from generator.machine.workers import local_workers
 from generator.publishing.provenance import read_publication
 from generator.runs.reader import load_run
 from generator.schema.errors import InputError
@@ -28,13 +29,14 @@ from generator.verify.run import check_rows, check_run_tables
 from generator.verify.site import remake_site
 from generator.verify.stray import check_tree
 
+_AGAIN = "nothing of the site was changed; verify again"
 _DATA_ALONE = "a data folder alone: of the words in its descriptions, and of the pages, only a whole site can tell"
 
 
-def verify_path(path: Path, content: Path = Path("content")) -> Findings:
+def verify_path(path: Path, content: Path = Path("content"), *, jobs: int = 1) -> Findings:
     """Check a run folder, a data folder or a site; raises InputError when `path` is none of them.
 
-    `content` has the words of the site, where a site's pages are made anew.
+    `content` has the words of the site, where a site's pages are made anew, in `jobs` processes.
     """
     if not path.is_dir():
         raise InputError(f"{path}: no such folder; give a run folder, a data folder or a site")
@@ -43,7 +45,7 @@ def verify_path(path: Path, content: Path = Path("content")) -> Findings:
     if (path / "manifest.json").is_file():
         return verify_run(path)
     if (path / "runs").is_dir():
-        return verify_site(path, content)
+        return verify_site(path, content, jobs=jobs)
     raise InputError(
         f"{path}: holds no manifest.json, no {SUMS} and no runs/; give a run folder, a data folder or a site"
     )
@@ -74,22 +76,26 @@ def verify_run(folder: Path) -> Findings:
     return findings
 
 
-def verify_site(dist: Path, content: Path = Path("content")) -> Findings:
+def verify_site(dist: Path, content: Path = Path("content"), *, jobs: int = 1) -> Findings:
     """Check every run of a site folder, make all files anew that this program made, and read the other pages."""
     findings = Findings()
     check_tree(dist, findings)
     found: dict[str, Recomputed] = {}
-    with tempfile.TemporaryDirectory(prefix="aibiasbench-verify-") as temporary:
+    with (
+        tempfile.TemporaryDirectory(prefix="aibiasbench-verify-") as temporary,
+        local_workers(jobs, preload=remake_site.__module__, again=_AGAIN) as workers,
+    ):
+        each = workers.each if jobs > 1 else None
         for data in sorted((dist / "runs").glob("*/data")):
             run_id = data.parent.name
-            own, recomputed = verify_data(data, Path(temporary, "runs", run_id))
+            own, recomputed = verify_data(data, Path(temporary, "runs", run_id), each)
             findings.merge(own.below(f"runs/{run_id}/data"))
             if recomputed is not None:
                 _check_name(run_id, recomputed, findings)
                 found[run_id] = recomputed
         if not found and not findings.mismatches:
             raise InputError(f"{dist / 'runs'}: no run with a data folder; is {dist} a published site?")
-        made = remake_site(dist, found, content, Path(temporary, "made"), findings)
+        made = remake_site(dist, found, content, Path(temporary, "made"), findings, workers)
     check_asset_names(dist, findings)
     findings.merge(verify_pages(dist, {run: RecomputedRows(recomputed) for run, recomputed in found.items()}, made))
     check_links(dist, _address(dist), findings)

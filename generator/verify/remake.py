@@ -20,6 +20,7 @@ from generator.data.folder import MANIFEST, manifest_sha256, write_downloads
 from generator.data.receipts import PublishedReceipts, published_receipts, receipts_task, write_receipt_files
 from generator.edition import paths
 from generator.edition.edition import Edition, Site, read_site
+from generator.machine.workers import Workers
 from generator.pages.all import render_pages
 from generator.pages.data import render_data
 from generator.publishing.fingerprints import sources_version
@@ -108,22 +109,29 @@ def _told(manifest: dict[str, Any]) -> tuple[Reason, ...]:
         return ()
 
 
-def remake_run(edition: Edition, held: Held, place: Path) -> None:
+def remake_run(edition: Edition, held: Held, place: Path, workers: Workers) -> None:
     """Hold every file of a run; `place` takes the data files while they are described."""
     run_id, dist = edition.run_id, held.dist
+    tasks = [receipt_task(edition, model, Path()) for model in edition.run.models]
+    receipts = [workers.submit(held_receipts, task, dist) for task in tasks]
     manifest = read_told(dist / paths.data_file(run_id, MANIFEST), ToldManifest)
     for name, data in _data_and_pages(edition, manifest, held, place):
         held.hold(name, data)
     for name, data in (*render_explorer(edition), *receipt_assets(run_id)):
         held.hold(name, data)
-    for model in edition.run.models:
+    for model, own in zip(edition.run.models, receipts, strict=True):
         held.hold(*render_list(edition, model))
-        task = receipt_task(edition, model, dist)
-        folder = paths.receipts_list(run_id, model).removesuffix("/index.html")
-        for name, data in remade_receipts(task):
-            held.hold(f"{folder}/{name}", data)
+        held.merge(own.result())
     # A file in the data folder that no list names is a finding of the hashes.
     held.hold_rest(f"runs/{run_id}", beside={f"runs/{run_id}/data"})
+
+
+def held_receipts(task: ReceiptTask, dist: Path) -> Held:
+    """Hold all set and row pages of one model, here or in another process."""
+    held = Held(dist, Findings())
+    for name, data in remade_receipts(task):
+        held.hold(f"{task.out}/{name}", data)
+    return held
 
 
 def _data_and_pages(edition: Edition, manifest: dict[str, Any], held: Held, place: Path) -> Files:

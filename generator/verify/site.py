@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from generator.edition.edition import Edition
+from generator.machine.workers import Inline, Workers
 from generator.publishing.old_site import front_key, read_published
 from generator.publishing.provenance import PUBLICATION, Making, Publication, read_publication, render_publication
 from generator.schema.errors import InputError
@@ -22,11 +23,17 @@ from generator.verify.root import remake_root
 
 
 def remake_site(
-    dist: Path, found: Mapping[str, Recomputed], content: Path, place: Path, findings: Findings
+    dist: Path,
+    found: Mapping[str, Recomputed],
+    content: Path,
+    place: Path,
+    findings: Findings,
+    workers: Workers | None = None,
 ) -> frozenset[str]:
     """Make anew whatever this program made, and hold it; returns the files that were compared.
 
-    `found`: the runs scored anew, by id, in folders that still stand. `place`: a new folder for what is made.
+    `found`: the runs scored anew, by id, in folders that still stand. `place`: a new folder for what is made. `workers`
+    make the receipt pages; without them this process does.
     """
     held = Held(dist, findings)
     try:
@@ -47,7 +54,7 @@ def remake_site(
             continue
         edition = edition_of(dist / "runs" / run_id / "data", recomputed, making, words)
         records[run_id] = Making.of(edition, words.sources)
-        remake_run(edition, held, place / run_id)
+        remake_run(edition, held, place / run_id, workers or Inline())
     front = _remake_root(publication, words, found, held)
     if front is not None:
         held.hold(*render_publication(front, [], records, words.sources))
