@@ -139,7 +139,7 @@ class _Worker(ForkServerProcess):
     @staticmethod
     def _Popen(process_obj: BaseProcess) -> Any:  # noqa: N802 - the name that multiprocessing gives it
         with _no_main():
-            return ForkServerProcess._Popen(process_obj)  # noqa: SLF001
+            return ForkServerProcess._Popen(process_obj)
 
 
 class _Workshop(ForkServerContext):
