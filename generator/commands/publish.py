@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from generator.edition.settings import HOST_NAMES, PublishSettings
+from generator.machine.options import jobs_option
 
 
 @click.command("publish")
@@ -30,7 +31,7 @@ from generator.edition.settings import HOST_NAMES, PublishSettings
     "--withhold/--no-withhold", default=None, help="Publish without the categories whose judges or audit fail."
 )
 @click.option("--remove", multiple=True, metavar="RUN", help="Take a run away and leave a tombstone; repeatable.")
-@click.option("--jobs", type=click.IntRange(1), help="Processes to use [default: one a processor].")
+@jobs_option
 @click.option("--dask", metavar="ADDRESS", help="Render receipts on a Dask cluster: tcp://HOST:PORT.")
 @click.option(
     "--content",

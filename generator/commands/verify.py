@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from generator.machine.options import jobs_option
 from generator.schema.errors import InputError
 from generator.schema.names import SHA256
 from generator.verify.findings import Findings
@@ -18,7 +19,7 @@ from generator.verify.findings import Findings
 @click.option("--deadline", default=3600.0, show_default=True, type=click.FloatRange(min=1), help="Seconds for --url.")
 @click.option("--pin", "pins", multiple=True, metavar="HASH", help="A hash that you kept of a publication; repeatable.")
 @click.option("--strict", is_flag=True, help="Exit 1, too, when a part could not be compared.")
-@click.option("--jobs", type=click.IntRange(1), help="Processes to use [default: one a processor].")
+@jobs_option
 @click.option(
     "--content",
     default="content",
