@@ -21,8 +21,8 @@ from generator.machine.options import jobs_option
 @click.option("--host", type=click.Choice(HOST_NAMES), help="Whose limits to keep.")
 @click.option(
     "--mode",
-    type=click.Choice(("auto", "row", "folded")),
-    help="A page a row, rows on their set's page only, or what the host has room for.",
+    type=click.Choice(("auto", "row", "folded", "files")),
+    help="A page a row, rows on their set's page only, no page of a set, or what the host has room for.",
 )
 @click.option(
     "--preview/--no-preview", default=None, help="Build live runs that are not publishable, too, marked as previews."

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from generator.edition.settings import SITE_FILE, Licence, Site, checked_base_url, read_site
+from generator.edition import paths
+from generator.edition.settings import SITE_FILE, Licence, Mode, Site, checked_base_url, read_site
 from generator.runs.redactions import Redactions
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from generator.scoring.run import Scored
 
 # Who has an edition finds its site's settings here, too.
-__all__ = ["FEW_MODELS", "SITE_FILE", "Edition", "Licence", "Site", "checked_base_url", "read_site"]
+__all__ = ["FEW_MODELS", "SITE_FILE", "Edition", "Licence", "Mode", "Site", "checked_base_url", "read_site"]
 # More models than this, and what lists all of them is cut into parts or written short.
 FEW_MODELS = 60
 
@@ -32,7 +33,8 @@ class Edition:
         run: the run as read and checked.
         scored: its scores.
         standing: what it is published as.
-        mode: `row` writes a page for each row; `folded` keeps rows as anchors on their set's page.
+        mode: `row` writes a page for each row; `folded` keeps rows as anchors on their set's page; `files` writes no
+            page of a set, which one page then reads from the published files.
         base_url: address of `dist/` without a trailing slash, or None.
         superseded_by: id of a newer run that replaces this one, or None.
         runs: every run that has a page on the site, tombstones too; None when that is not known.
@@ -46,7 +48,7 @@ class Edition:
     run: Run
     scored: Scored
     standing: Standing
-    mode: Literal["row", "folded"] = "row"
+    mode: Mode = "row"
     base_url: str | None = None
     superseded_by: str | None = None
     runs: frozenset[str] | None = None
@@ -62,6 +64,11 @@ class Edition:
     def links_to(self, run_id: str) -> bool:
         """Tell whether a link to another run's pages would work: it has pages, or it is not known that it has none."""
         return self.runs is None or run_id in self.runs
+
+    def set_address(self, model: str, concept: str) -> str:
+        """Return where a matched set is read, below `dist/`: its page, or the page that reads it from the files."""
+        address = paths.read_set if self.mode == "files" else paths.set_page
+        return address(self.run_id, model, concept)
 
     @property
     def simulated(self) -> bool:

@@ -1,6 +1,6 @@
 """Where each page and file of a publication lives, as POSIX paths below `dist/`, and the links between them.
 
-A row page has a name of its own only in row mode; see `Edition.mode`.
+A row page has a name of its own only in row mode, and a set no page in files mode; see `Edition.mode`.
 
 See contract: publication, "The tree".
 """
@@ -8,6 +8,7 @@ See contract: publication, "The tree".
 from __future__ import annotations
 
 import functools
+from urllib.parse import urlencode
 
 
 def relative(page: str, target: str) -> str:
@@ -76,6 +77,16 @@ def set_page(run_id: str, model: str, concept: str) -> str:
     return f"runs/{run_id}/receipts/{model}/{concept}/index.html"
 
 
+def set_reader(run_id: str) -> str:
+    """Path of the page that reads a matched set from the published files, in a run without pages of sets."""
+    return f"runs/{run_id}/receipts/set.html"
+
+
+def read_set(run_id: str, model: str, concept: str) -> str:
+    """Return the address of a matched set in a run without pages of sets."""
+    return f"{set_reader(run_id)}?{urlencode({'model': model, 'concept': concept})}"
+
+
 def row_anchor(framing: str, group: str, repeat: int) -> str:
     """Return the anchor of a row on its set's page, unique there."""
     return f"{framing}.{group}.{repeat}"
@@ -84,8 +95,8 @@ def row_anchor(framing: str, group: str, repeat: int) -> str:
 def permalink(run_id: str, model: str, concept: str, framing: str, group: str, repeat: int) -> str:
     """Return the citable address of a row, an anchor on its set's page.
 
-    It is the same in both modes, so an address that was cited once keeps working. Names are ids and slugs, `repeat`
-    counts from 0.
+    It is the same in row and folded mode, so an address that was cited once keeps working. In files mode it is
+    `read_set` with the same anchor. Names are ids and slugs, `repeat` counts from 0.
     """
     return f"{set_page(run_id, model, concept)}#{row_anchor(framing, group, repeat)}"
 

@@ -20,6 +20,7 @@ from generator.schema.errors import InputError, raise_faults
 from generator.schema.plain_text import control_faults
 
 SITE_FILE = Path("content/site.toml")
+Mode = Literal["row", "folded", "files"]
 HostName = Literal["plain", "github-pages", "cloudflare-pages", "netlify", "s3"]
 HOST_NAMES: tuple[HostName, ...] = ("plain", "github-pages", "cloudflare-pages", "netlify", "s3")
 
@@ -33,7 +34,7 @@ class PublishSettings(Frozen):
 
     base_url: str = ""
     host: HostName = "plain"
-    mode: Literal["auto", "row", "folded"] = "auto"
+    mode: Literal["auto"] | Mode = "auto"
     preview: bool = False
     withhold: bool = False
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Kind = Literal[
     "front", "runs", "methodology", "prose", "search", "not_found",
     "leaderboard", "findings", "judging", "audit", "run", "model", "numbers", "attribute", "concept", "data",
-    "dictionary", "explorer", "list", "set", "row", "other",
+    "dictionary", "explorer", "reader", "list", "set", "row", "other",
 ]  # fmt: skip
 # Every address of a page; a part in braces stands for one name. The first that fits decides.
 _ADDRESSES: tuple[tuple[Kind, str], ...] = (
@@ -47,12 +47,13 @@ _ADDRESSES: tuple[tuple[Kind, str], ...] = (
     ("data", "runs/{run}/data/index.html"),
     ("dictionary", "runs/{run}/data/DATA_DICTIONARY.html"),
     ("explorer", "runs/{run}/receipts/index.html"),
+    ("reader", "runs/{run}/receipts/set.html"),
     ("list", "runs/{run}/receipts/{vendor}/{model}/index.html"),
     ("set", "runs/{run}/receipts/{vendor}/{model}/{concept}/index.html"),
     ("row", "runs/{run}/receipts/{vendor}/{model}/{concept}/{name}"),
 )
 BULK: frozenset[Kind] = frozenset(("set", "row"))  # made from one template each, tens of thousands of them
-NOT_LISTED: frozenset[Kind] = frozenset(("not_found", "search", "other"))  # in no sitemap
+NOT_LISTED: frozenset[Kind] = frozenset(("not_found", "search", "reader", "other"))  # in no sitemap
 
 
 @dataclass(frozen=True)
@@ -131,9 +132,17 @@ def run_pages(edition: Edition) -> Iterator[SitePage]:
         paths.data_file(run, "DATA_DICTIONARY.html"),
         paths.explorer_page(run),
         *(paths.receipts_list(run, model) for model in edition.run.models),
-        *(paths.set_page(run, model, concept) for model in edition.run.models for concept in kept),
+        *_set_pages(edition, kept),
     ]
     yield from map(page_at, addresses)
+
+
+def _set_pages(edition: Edition, concepts: Iterable[str]) -> Iterator[str]:
+    run = edition.run_id
+    if edition.mode == "files":
+        yield paths.set_reader(run)
+    else:
+        yield from (paths.set_page(run, model, concept) for model in edition.run.models for concept in concepts)
 
 
 def row_pages(run: str, model: str, rows: Iterable[tuple[str, str]]) -> Iterator[SitePage]:

@@ -132,6 +132,8 @@ def _below(folder: str, path: str) -> str:
 
 
 def is_filter(page: str, anchor: str) -> bool:
-    """Tell whether a fragment is no place on a page but what the explorer of receipts is to show."""
+    """Tell whether a fragment is no place in a page's text but what its script is to show: rows of receipts."""
     parts = page.split("/")
+    if len(parts) == 4 and page == paths.set_reader(parts[1]):
+        return True
     return len(parts) == 4 and page == paths.explorer_page(parts[1]) and "=" in anchor

@@ -166,7 +166,7 @@ def _concept_lines(edition: Edition, subject: WorkedExample, page: str) -> list[
             f: element(cell("disparities", f"{subject.model},{concept},{f}", "disparity", by_framing.get(f), 3))
             for f in edition.run.bank.framings
         }
-        href = paths.relative(page, paths.set_page(edition.run_id, subject.model, concept))
+        href = paths.relative(page, edition.set_address(subject.model, concept))
         line = {
             "link": Safe(f"[{plain(concept_title(concept))}]({href}) {code(concept)}"),
             "mean": number(means.get(concept), 3),

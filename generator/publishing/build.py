@@ -15,7 +15,7 @@ from pathlib import Path
 
 from generator.data.receipts import PublishedReceipts, receipts_task
 from generator.edition import paths
-from generator.edition.edition import Edition, read_site
+from generator.edition.edition import Edition, Mode, read_site
 from generator.edition.site_pages import NOT_LISTED, page_at, site_pages, typical_pages
 from generator.html.assets import asset_files
 from generator.html.links import dead_links
@@ -25,7 +25,7 @@ from generator.pages.all import render_root, render_sitemaps, render_tombstone
 from generator.pages.search import write_search
 from generator.publishing.expected_size import run_sizes
 from generator.publishing.fingerprints import Footprint, State, file_hash, footprint, sources_version, write_state
-from generator.publishing.hosts import HOSTS, Mode, Size, check_space, faults
+from generator.publishing.hosts import HOSTS, Size, check_space, faults
 from generator.publishing.kept_parts import KeptParts
 from generator.publishing.kept_scores import kept_scored
 from generator.publishing.mode import chosen_mode

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from generator.edition.edition import Edition
-from generator.publishing.hosts import Mode, Size
+from generator.edition.edition import Edition, Mode
+from generator.publishing.hosts import Size
 from generator.receipts.pages import receipt_task, sample_sizes
 
 # Pages and files of a run that do not grow with rows: indexes, judging, audit, run, tables, weights, descriptions.
@@ -15,7 +15,7 @@ _CONCEPT_PAGE, _MODEL_PAGE = 60_000, 140_000
 
 
 def run_sizes(edition: Edition) -> dict[Mode, Size]:
-    """Return a run's expected size in both modes; row bytes are those of the first set of up to three models."""
+    """Return a run's expected size in each mode; row bytes are those of the first set of up to three models."""
     manifest, bank, models = edition.run.manifest, edition.run.bank, edition.run.models
     kept = [c for c in bank.concepts if c.category not in edition.standing.withheld]
     rows = sum(shard.rows for shard in manifest.shards) * len(kept) // max(1, len(bank.concepts))
@@ -31,5 +31,6 @@ def run_sizes(edition: Edition) -> dict[Mode, Size]:
         _FIXED_BYTES + len(bank.concepts) * _CONCEPT_PAGE + len(models) * _MODEL_PAGE + shards,
     )
     # The CSV form of the receipts holds about what the sets show, without their markup.
-    folded = fixed + Size(sets, int(in_set * rows * 2.2))
-    return {"folded": folded, "row": folded + Size(rows, int(row_page * rows))}
+    files = fixed + Size(1, int(in_set * rows * 1.2))
+    folded = files + Size(sets, int(in_set * rows))
+    return {"files": files, "folded": folded, "row": folded + Size(rows, int(row_page * rows))}

@@ -148,7 +148,7 @@ def _holds(state: State) -> bool:
 
 
 def _is_sizes(found: Any) -> bool:
-    pairs = [found.get(mode) for mode in ("row", "folded")] if isinstance(found, dict) else [None]
+    pairs = [found.get(mode) for mode in ("row", "folded", "files")] if isinstance(found, dict) else [None]
     return all(isinstance(p, list) and len(p) == 2 and all(isinstance(n, int) for n in p) for p in pairs)
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
+from generator.edition.edition import Mode
 from generator.schema.errors import InputError
 
-Mode = Literal["row", "folded"]
+MODES: tuple[Mode, ...] = ("row", "folded", "files")
 MB, GB = 1_000_000, 1_000_000_000
 
 
@@ -73,11 +73,11 @@ def faults(host: Host, size: Size, largest: int = 0) -> list[str]:
 
 
 def fitting_mode(host: Host, sizes: dict[Mode, Size], asked: Mode | None = None) -> Mode:
-    """Return the mode to publish in: a page a row where it fits, else folded.
+    """Return the mode to publish in: a page a row where it fits, else a page a set, else neither.
 
-    Raises InputError, with both counts, when the mode asked for (or neither) fits.
+    Raises InputError, with every count, when the mode asked for (or none) fits.
     """
-    order: tuple[Mode, ...] = (asked,) if asked else ("row", "folded")
+    order: tuple[Mode, ...] = (asked,) if asked else MODES
     for mode in order:
         if not faults(host, sizes[mode]):
             return mode
@@ -93,10 +93,10 @@ def check_space(folder: Path, size: Size) -> None:
     if free < need:
         raise InputError(
             f"{folder}: {free / MB:,.0f} MB free, about {need / MB:,.0f} MB needed for {size.files:,} files; "
-            "make room, choose another --out, or publish with --mode folded"
+            "make room, choose another --out, or publish with --mode folded or --mode files"
         )
     # A file system without a fixed number of inodes reports none at all.
     if facts.f_files and facts.f_favail < size.files:
         raise InputError(
-            f"{folder}: {facts.f_favail:,} inodes free, {size.files:,} needed; choose another --out or --mode folded"
+            f"{folder}: {facts.f_favail:,} inodes free, {size.files:,} needed; choose another --out or --mode files"
         )

@@ -1,4 +1,4 @@
-"""Which mode a publish builds in: a page a row where the host takes it, else folded, for all runs alike.
+"""Which mode a publish builds in: a page a row where the host takes it, else folded, else files, for all runs alike.
 
 A run that need not be made again counts with what was expected of it when it was built, so that the choice is that of a
 clean build; where the choice changes, it has to be made again after all.
@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from generator.edition.edition import Mode
 from generator.publishing.fingerprints import State, footprint
-from generator.publishing.hosts import HOSTS, Mode, Size, faults, fitting_mode
+from generator.publishing.hosts import HOSTS, MODES, Size, faults, fitting_mode
 from generator.publishing.plan import Options, PublishPlan
 
 
@@ -37,7 +38,7 @@ def chosen_mode(
     Runs that the publish is not about count as they stand.
     """
     host = HOSTS[options.host]
-    sizes: dict[Mode, Size] = {"row": Size(0, 0), "folded": Size(0, 0)}
+    sizes: dict[Mode, Size] = {mode: Size(0, 0) for mode in MODES}
     kept = [kept_sizes(options.out, run, plan, state) for run in plan.keep]
     for found in (*kept, *expected.values()):
         for mode, size in found.items():
@@ -53,7 +54,7 @@ def chosen_mode(
 def kept_sizes(out: Path, run: str, plan: PublishPlan, state: State) -> dict[Mode, Size]:
     """Return the sizes that count for a run of the old tree."""
     known = state.sizes.get(run)
-    if known and run in plan.movable:
-        return {"row": Size(*known["row"]), "folded": Size(*known["folded"])}
+    if known and known.keys() >= set(MODES) and run in plan.movable:
+        return {mode: Size(*known[mode]) for mode in MODES}
     stands = footprint(out / "runs" / run)
-    return {"row": Size(stands.files, stands.bytes), "folded": Size(stands.files, stands.bytes)}
+    return dict.fromkeys(MODES, Size(stands.files, stands.bytes))

@@ -25,7 +25,7 @@ from generator.schema.errors import InputError, raise_faults
 from generator.schema.names import path_fault
 
 if TYPE_CHECKING:
-    from generator.publishing.hosts import Mode
+    from generator.edition.edition import Mode
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from generator.edition.edition import Edition
+from generator.edition.edition import Edition, Mode
 from generator.runs.operator_notes import AUDIT_RECORD, NOTE_FILE, read_note, reviewer
 from generator.schema.bank import Frozen, validation_faults
 from generator.schema.errors import InputError
@@ -33,7 +33,7 @@ class Making(Frozen):
     """
 
     sources: str
-    mode: Literal["row", "folded"]
+    mode: Mode
     base_url: str | None
     superseded_by: str | None
     linked: tuple[str, ...]

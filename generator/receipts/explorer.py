@@ -11,7 +11,7 @@ See contract: publication, "Receipt pages".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,7 @@ from generator.schema.canonical import canonical_json, sha256_hex
 from generator.schema.names import shard_name
 from generator.schema.verdict import SCORE_TOLERANCE, STATUSES
 
+READER = "set.html"  # beside the explorer (paths.set_reader)
 # Bits of a row's flags, lowest first; the script and the address of a filtered view use these names.
 FLAGS = ("disagree", "leak", "truncated", "mismatch", "filtered")
 # The filters of the page, by the names that the script and the address use.
@@ -164,6 +165,7 @@ def _index(edition: Edition, outcomes: list[RowOutcome], data: bytes) -> dict[st
         "outcomes": [{"status": s, "label": label, "value": value} for s, label, value in outcomes],
         "flags": FLAGS,
         "sha256": sha256_hex(data),
+        **({"reader": READER} if edition.mode == "files" else {}),
     }
 
 
@@ -172,7 +174,7 @@ def _counts(rows: IndexedRows) -> list[int]:
 
 
 def render_explorer(edition: Edition) -> Iterator[tuple[str, bytes]]:
-    """Yield (path below dist/, bytes) of the explorer's page and of its two index files."""
+    """Yield (path below dist/, bytes) of the two index files, the explorer's page and, in files mode, the reader's."""
     run_id = edition.run_id
     page, (json_path, bin_path) = paths.explorer_page(run_id), index_paths(run_id)
     rows = [model_rows(edition, model) for model in edition.run.models]
@@ -201,8 +203,35 @@ def render_explorer(edition: Edition) -> Iterator[tuple[str, bytes]]:
         "boxes": BOXES,
         "total": sum(len(m.outcomes) for m in rows),
         "judges": {m.model: m.panel.size for m in edition.run.manifest.models},
-        # With their hashes, so that a browser never joins a stored copy of one with a newer copy of the other.
-        "index_files": [f"{context['link'](path)}?{sha256_hex(body)[:12]}" for path, body in files.items()],
+        "index_files": _addresses(context, files),
         "sums": context["link"](paths.data_file(run_id, "SHA256SUMS")),
     }
     yield page, render_page("explorer.html", context, **values)
+    if edition.mode == "files":
+        yield _reader(edition, files)
+
+
+def _reader(edition: Edition, files: Mapping[str, bytes]) -> tuple[str, bytes]:
+    """Return the page that reads a matched set from the published files."""
+    run_id = edition.run_id
+    page = paths.set_reader(run_id)
+    context = frame(
+        edition,
+        page,
+        "A matched set",
+        description=f"Every answer of one model of run {run_id} to one concept, read from the published files.",
+        section="receipts",
+        crumbs=[(f"Run {run_id}", paths.run_index(run_id)), ("Receipts", paths.explorer_page(run_id)), ("Set", None)],
+        scripts=(),
+        modules=("explorer/reader.js",),
+    )
+    values = {"index_files": _addresses(context, files), "sums": context["link"](paths.data_file(run_id, "SHA256SUMS"))}
+    return page, render_page("set_reader.html", context, **values)
+
+
+def _addresses(context: Mapping[str, Any], files: Mapping[str, bytes]) -> list[str]:
+    """Return the addresses of the two index files, with their hashes.
+
+    So a browser never joins a stored copy of one with a newer copy of the other.
+    """
+    return [f"{context['link'](path)}?{sha256_hex(body)[:12]}" for path, body in files.items()]

@@ -36,13 +36,16 @@ BATCH_ROWS = 2_048
 
 @dataclass(frozen=True)
 class ReceiptTask:
-    """All receipt pages of one model: where from, where to, and the compiled templates (row None in folded mode)."""
+    """All receipt pages of one model: where from, where to, and the compiled templates.
+
+    row_parts is None where rows have no pages, set_parts where sets have none either; then nothing is written.
+    """
 
     shard: str
     out: str
     bank: Bank
     row_parts: tuple[Part, ...] | None
-    set_parts: tuple[Part, ...]
+    set_parts: tuple[Part, ...] | None
     redactions: Redactions
     withheld: frozenset[str]
     means: Mapping[tuple[str, str, str], str]
@@ -51,7 +54,7 @@ class ReceiptTask:
     @property
     def templates(self) -> str:
         """The compiled templates as text, for the hash that says whether pages must be made again."""
-        return constants(self.set_parts) + (constants(self.row_parts) if self.row_parts else "")
+        return "".join(constants(parts) for parts in (self.set_parts, self.row_parts) if parts)
 
 
 @dataclass(frozen=True)
@@ -147,7 +150,7 @@ def receipt_task(edition: Edition, model: str, out: Path) -> ReceiptTask:
         out=str(out / paths.receipts_list(edition.run_id, model).removesuffix("/index.html")),
         bank=edition.run.bank,
         row_parts=row,
-        set_parts=compile_template(env, "set.html", for_set),
+        set_parts=None if edition.mode == "files" else compile_template(env, "set.html", for_set),
         redactions=edition.redactions,
         withheld=frozenset(edition.standing.withheld),
         means=means,
@@ -221,6 +224,7 @@ class RenderedBatch:
 
 def render_batch(task: ReceiptTask, table: pa.Table, before: list[str], after: list[str]) -> RenderedBatch:
     """Render a batch of complete sets; `before` and `after` are [concept, anchor] of the rows around it, or empty."""
+    assert task.set_parts is not None
     table = task.redactions.apply(table)
     columns = row_columns(table, task.bank)
     places = neighbours(table, before, after)
@@ -240,6 +244,8 @@ def render_batch(task: ReceiptTask, table: pa.Table, before: list[str], after: l
 
 def write_receipts(task: ReceiptTask) -> Written:
     """Write all row and set pages of one model; running it again gives the same files."""
+    if task.set_parts is None:
+        return Written(0, 0)
     Path(task.out).mkdir(parents=True, exist_ok=True)
     files = size = 0
     before: list[str] = []

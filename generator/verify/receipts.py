@@ -72,11 +72,14 @@ class ReceiptPages:
     def check_absent(self, run: Run, withheld: frozenset[str], findings: Findings) -> None:
         """Find the pages that a run should have and has not; concepts of a withheld category have none.
 
-        A run in which one row has a page of its own has one for each.
+        A run in which one row has a page of its own has one for each. A run with the page that reads sets from the
+        files has none of a set; a page of a set beside it was made by somebody else, or its neighbors were taken away.
         """
         run_id = run.manifest.run_id
+        if (self.dist / paths.set_reader(run_id)).is_file() and not self._seen_of(run_id):
+            return
         kept = {c.id for c in run.bank.concepts if c.category not in withheld}
-        with_rows = any(page_at(p).kind == "row" for p in self._seen if p.startswith(f"runs/{run_id}/"))
+        with_rows = any(page_at(page).kind == "row" for page in self._seen_of(run_id))
         for model in run.models:
             for concept, rows in self._of(run_id, model).items():
                 own = [paths.set_page(run_id, model, concept)] if concept in kept else []
@@ -84,6 +87,9 @@ class ReceiptPages:
                     own += [page.path for page in row_pages(run_id, model, ((concept, anchor) for anchor in rows))]
                 for page in (p for p in own if p not in self._seen):
                     findings.add(page, "page", ABSENT, f"receipts of {concept}")
+
+    def _seen_of(self, run_id: str) -> list[str]:
+        return [page for page in self._seen if page.startswith(f"runs/{run_id}/")]
 
     def _of(self, run_id: str, model: str) -> dict[str, dict[str, Row]]:
         """Return a model's receipts: concept, then anchor."""

@@ -167,6 +167,8 @@ def _receipts(
 def remade_receipts(task: ReceiptTask) -> Files:
     """Yield (name below the model's folder, bytes) of all set and row pages of one model."""
     before: list[str] = []
+    if task.set_parts is None:
+        return
     for table, after in set_batches(task.shard, task.withheld, BATCH_ROWS):
         made = render_batch(task, table, before, after)
         pages = [(made.set_names, made.sets)]

@@ -43,7 +43,9 @@ export class Responses {
     this.#reader = new URL(reader, location.href);
   }
 
-  async #shardFiles(shard) {
+  /** The addresses of a model's files, one as a rule. */
+  async files(m) {
+    const { shard } = this.#all.index.models[m];
     if (!this.#names) {
       const sums = await (await fetchFile(this.#sums.href)).text();
       this.#names = sums.split("\n").map((line) => line.slice(66).trim()); // after the 64 digits and two spaces
@@ -59,7 +61,7 @@ export class Responses {
     if (known) return known;
     const { readRows } = await import(this.#reader.href);
     const texts = [];
-    for (const address of await this.#shardFiles(this.#all.index.models[m].shard)) {
+    for (const address of await this.files(m)) {
       const rows = await readRows(await (await fetchFile(address, { signal })).arrayBuffer(), { columns: COLUMNS });
       for (const row of rows) {
         const place = placeOf(this.#all, row);

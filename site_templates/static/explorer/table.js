@@ -65,7 +65,10 @@ export function addressOf({ index, plan }, m, p) {
   const attribute = index.attributes[plan.attribute[p]];
   const group = plan.names.group[plan.group[p]].slice(attribute.id.length + 1);
   const anchor = `${plan.names.framing[plan.framing[p]]}.${group}.${plan.repeat[p]}`;
-  return `${index.models[m].id}/${plan.names.concept[plan.concept[p]]}/index.html#${anchor}`;
+  const [model, concept] = [index.models[m].id, plan.names.concept[plan.concept[p]]];
+  // Without pages of sets, one page reads them from the files.
+  const page = index.reader ? `${index.reader}?${new URLSearchParams({ model, concept })}` : `${model}/${concept}/index.html`;
+  return `${page}#${anchor}`;
 }
 
 function rowOf(all, m, p) {
