@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from generator.data.folder import manifest_sha256, write_downloads
 from generator.data.table_files import DataFile
-from generator.edition.edition import Edition, Licence, Site
+from generator.edition.edition import Edition, Licence, Mode, Site
 from generator.html.assets import asset_files
 from generator.pages.all import render_pages, render_root
 from generator.pages.data import render_data
@@ -67,7 +67,7 @@ def make_edition(
     site: Site = SITE,
     base_url: str | None = None,
     audit: bool = False,
-    mode: Literal["row", "folded"] = "folded",
+    mode: Mode = "folded",
     **changes: Any,
 ) -> Edition:
     """A scored edition of a small run in `folder` (its name is the run id); an audit agrees with the panel."""

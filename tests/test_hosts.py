@@ -12,7 +12,9 @@ from generator.publishing.hosts import HOSTS, Host, Size, check_space, faults, f
 from generator.schema.errors import InputError
 from tests.publications import _quick, contents, make_content, run_publish  # noqa: F401 - an autouse fixture
 
-FULL = {"row": Size(62_000, 720_000_000), "folded": Size(2_300, 200_000_000)}
+FULL = {"row": Size(62_000, 720_000_000), "folded": Size(2_300, 200_000_000), "files": Size(400, 100_000_000)}
+# 1,000 models, 132 concepts.
+CROWD = {"row": Size(1_500_000, 10**10), "folded": Size(138_000, 5 * 10**9), "files": Size(6_000, 10**9)}
 
 
 class TestFaults:
@@ -40,8 +42,12 @@ class TestMode:
     def test_a_page_a_row_wherever_it_fits(self, host, mode):
         assert fitting_mode(HOSTS[host], FULL) == mode
 
+    def test_many_models_have_no_page_of_a_set_where_there_is_no_room_for_it(self):
+        assert fitting_mode(HOSTS["cloudflare-pages"], CROWD) == "files"
+        assert fitting_mode(HOSTS["plain"], CROWD) == "row"
+
     def test_github_pages_folds_above_a_gigabyte(self):
-        sizes = {"row": Size(62_000, 1_000_000_001), "folded": FULL["folded"]}
+        sizes = {"row": Size(62_000, 1_000_000_001), "folded": FULL["folded"], "files": FULL["files"]}
         assert fitting_mode(HOSTS["github-pages"], sizes) == "folded"
 
     def test_a_mode_that_was_asked_for_is_kept_or_refused(self):
@@ -51,12 +57,13 @@ class TestMode:
         ):
             fitting_mode(HOSTS["cloudflare-pages"], FULL, "row")
 
-    def test_nothing_fits_says_both(self):
-        sizes = {"row": Size(62_000, 1), "folded": Size(21_000, 1)}
+    def test_nothing_fits_says_all(self):
+        sizes = {"row": Size(62_000, 1), "folded": Size(21_000, 1), "files": Size(20_001, 1)}
         with pytest.raises(InputError) as caught:
             fitting_mode(HOSTS["cloudflare-pages"], sizes)
-        assert len(caught.value.faults) == 3
+        assert len(caught.value.faults) == 4
         assert "folded mode: 21,000 files" in caught.value.faults[1]
+        assert "files mode: 20,001 files" in caught.value.faults[2]
 
 
 Facts = namedtuple("Facts", "f_bavail f_frsize f_files f_favail")
@@ -94,7 +101,7 @@ class TestPublish:
         assert [p for p in rows if p.endswith("/direct.g0.0.html")] != []
         assert [p for p in folded if p.endswith("/direct.g0.0.html")] == []
         counts = [line for line in lines if " mode: about " in line]
-        assert len(counts) == 2
+        assert len(counts) == 3
         assert "cloudflare-pages takes 450" in counts[0]
         assert counts[1].endswith("fits cloudflare-pages")
         assert lines.index(counts[1]) < lines.index("run first: tables, charts and pages: done")

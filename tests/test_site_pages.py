@@ -51,7 +51,7 @@ def test_a_page_knows_its_run_and_what_it_is_about(path, run, name):
     assert (page_at(path).run, page_at(path).name) == (run, name)
 
 
-@pytest.mark.parametrize("mode", ["row", "folded"])
+@pytest.mark.parametrize("mode", ["row", "folded", "files"])
 def test_publish_makes_exactly_the_pages_of_the_list(tmp_path, mode):
     content, out = make_content(tmp_path / "content", runs=("first", "second", "third")), tmp_path / "dist"
     run_publish(content, out, mode=mode)

@@ -70,6 +70,10 @@ class Edition:
         address = paths.read_set if self.mode == "files" else paths.set_page
         return address(self.run_id, model, concept)
 
+    def row_address(self, model: str, concept: str, framing: str, group: str, repeat: int) -> str:
+        """Return the citable address of a row, below `dist/`; `repeat` counts from 0."""
+        return f"{self.set_address(model, concept)}#{paths.row_anchor(framing, group, repeat)}"
+
     @property
     def simulated(self) -> bool:
         """Whether the answers come from programs; every page then says so."""

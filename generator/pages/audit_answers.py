@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from generator.edition import paths
 from generator.html.receipt_words import vote_text
 from generator.pages.views import View
 from generator.runs.reader import read_shard
@@ -59,7 +58,7 @@ def _of_model(view: View, model: str, rows: Mapping[str, Mapping[str, Any]], ids
                 framing=own["framing"],
                 group_label=labels[own["group"]],
                 repeat=own["repeat"],
-                page=paths.permalink(view.run_id, model, *(own[name] for name in _PLACE)),
+                page=view.edition.row_address(model, *(own[name] for name in _PLACE)),
                 rubric=row["rubric"],
                 final_label=row["final_label"],
                 human_label=row["human_label"],

@@ -102,7 +102,7 @@ def _group_lines(edition: Edition, subject: WorkedExample, framing: str, page: s
         mean = sum(group["values"]) / len(group["values"]) if group["values"] else None
         if mean is not None:
             means[group["id"]] = mean
-        target = paths.permalink(edition.run_id, subject.model, subject.concept, framing, group["id"], 0)
+        target = edition.row_address(subject.model, subject.concept, framing, group["id"], 0)
         told = ", ".join(f"{r['final_label'] or r['status']}" for r in group["rows"])
         key = ",".join((subject.model, subject.concept, framing, group["id"]))
         lines.append(

@@ -192,7 +192,9 @@ def front_of(
     # A kept run is shown from what it was made from, or from what it published, so that root and run pages agree.
     folder = plan.unchanged.get(chosen) or recovered_folder(options.out, chosen, options.cache_folder / "recovered")
     standing = kept[chosen].standing
-    return edition_of(folder, options, plan, lambda _: None, standing=standing, state=state, each=each)
+    edition = edition_of(folder, options, plan, lambda _: None, standing=standing, state=state, each=each)
+    making = kept_makings(options.out, [chosen]).get(chosen)
+    return dataclasses.replace(edition, mode=making.mode) if making else edition
 
 
 def _run_tasks(

@@ -74,8 +74,9 @@ def render_publication(
 ) -> tuple[str, bytes]:
     """Return (path below dist/, bytes) of the file; `kept` are the records of runs that stay as they stand."""
     runs = {**kept, **{edition.run_id: Making.of(edition, sources) for edition in editions}}
-    # No page of the root shows a note, and its mode is that of the receipt pages: both would say nothing.
-    root = Making.of(front, sources).model_copy(update={"note": (), "mode": "row"})
+    # No page of the root shows a note. Of the mode it shows only where a set is read: alike in row and folded mode.
+    mode = "files" if front.mode == "files" else "row"
+    root = Making.of(front, sources).model_copy(update={"note": (), "mode": mode})
     found = Publication(format=FORMAT, root=root, runs=dict(sorted(runs.items())))
     return PUBLICATION, json.dumps(found.model_dump(mode="json"), indent=1, ensure_ascii=False).encode() + b"\n"
 
