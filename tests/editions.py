@@ -20,10 +20,11 @@ from generator.receipts.pages import receipt_assets, receipt_task, write_receipt
 from generator.runs.reader import load_run, read_shard
 from generator.runs.redactions import Redactions
 from generator.schema.audit_draw import auditable, draw, stratum_name
-from generator.schema.bank import CONTROLS, DEMOGRAPHIC, Bank
+from generator.schema.bank import Bank
 from generator.scoring.gate import standing_of
 from generator.scoring.run import score_run
 from tests.factories import answers_from, make_bank, make_run, noise, unit
+from tests.names_of_bank_1 import CONTROLS, DEMOGRAPHIC
 
 QUOTA = {"stance": 1, "allocation": 1, "refusal": 0, "regard": 0, "capability": 1}
 SITE = Site(

@@ -12,12 +12,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from generator.schema.bank import CATEGORIES, CONTROLS, DEMOGRAPHIC, Bank, load_bank
+from generator.schema.bank import Bank, load_bank
 from generator.schema.canonical import hash_json, receipt_id, sha256_hex
 from generator.schema.columns import LATEST_FORMAT, RECEIPT_SCHEMA, VOTE_FIELDS, arrow_schema, receipt_columns
 from generator.schema.names import shard_name, simulated
 from generator.schema.panel import Judges, effective_panel
 from generator.schema.verdict import Vote, final_verdict, score_bin
+from tests.names_of_bank_1 import CATEGORIES, CONTROLS, DEMOGRAPHIC
 
 JUDGES = Judges(primary=("sim-judge-a/one", "sim-judge-b/two"), tiebreak="sim-judge-c/three")
 QUOTA = {"stance": 5, "allocation": 4, "refusal": 3, "regard": 2, "capability": 2}

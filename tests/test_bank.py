@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from generator.schema.bank import CATEGORIES, CONTROLS, FRAMINGS, load_bank, with_article
+from generator.schema.bank import load_bank, with_article
 from generator.schema.errors import InputError
 from harness.bank.reader import GroupEntry, expanded_terms, folded, read_bank_folder
 from harness.bank.words import article_fault
 from harness.masking.mask import masker_for
+from tests.names_of_bank_1 import CATEGORIES, CONTROLS, FRAMINGS
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "content" / "bank"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from generator.schema.bank import FRAMINGS, SLOT
+from generator.schema.bank import SLOT
 from harness.bank.review_pages import favorable, render_sheet, slot_sentence
+from tests.names_of_bank_1 import FRAMINGS
 from tests.test_bank import BANK
 
 

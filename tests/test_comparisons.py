@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from generator.schema.bank import DEMOGRAPHIC
 from generator.scoring.comparisons import MOST_BY_ATTRIBUTE, Compared, Disparities, compare
 from generator.stats.bootstrap import Resamples, Sample, concept_counts
 from generator.stats.range_test import range_p
+from tests.names_of_bank_1 import DEMOGRAPHIC
 
 B, N = 200, 6
 RESAMPLES = {a: Resamples.of(concept_counts("0" * 64, a, N, B)) for a in DEMOGRAPHIC}

@@ -11,12 +11,12 @@ import pytest
 from generator.edition.coverage import plan_coverage
 from generator.pages.leaderboard import _error_words
 from generator.runs.reader import Run, load_run
-from generator.schema.bank import DEMOGRAPHIC
 from generator.scoring.gate import standing_of
 from generator.scoring.reasons import NoRankedModel
 from generator.scoring.run import score_run
 from generator.stats.tiers import too_many_errors
 from tests.factories import make_bank, make_run
+from tests.names_of_bank_1 import DEMOGRAPHIC
 
 BANK = make_bank(DEMOGRAPHIC, groups=2, quota={"stance": 2})  # a rank takes every attribute
 FIRST = BANK.concepts[0].id

@@ -14,11 +14,11 @@ from generator.edition import paths
 from generator.pages.all import render_pages
 from generator.pages.findings import sentences
 from generator.pages.views import View
-from generator.schema.bank import CONTROLS
 from generator.scoring.findings import KINDS, extremes, find
 from generator.scoring.lookup import ScoreBook, ScoreRow
 from tests.editions import make_edition
 from tests.factories import make_bank
+from tests.names_of_bank_1 import CONTROLS
 from tests.test_group_refusals import PLANTED, refusing
 from tests.test_pages import RUN, read
 

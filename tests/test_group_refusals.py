@@ -11,13 +11,13 @@ from generator.edition import paths
 from generator.pages.all import render_pages
 from generator.pages.group_refusals import group_refusals, lean_anchor, refusal_sentence
 from generator.pages.views import View
-from generator.schema.bank import CONTROLS
 from generator.scoring.lookup import ScoreRow
 from harness.bank.reader import read_bank_folder
 from harness.simulated.planted import respondents
 from tests.bench.bench_refusals import names_any
 from tests.editions import make_edition
 from tests.factories import answers_from, make_bank, noise, unit
+from tests.names_of_bank_1 import CONTROLS
 from tests.test_pages import RUN, read
 
 MODEL, AGE, POLITICS = "sim-alpha/one", "age", "political_affiliation"

@@ -14,12 +14,13 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats
 
 from generator.runs.reader import load_run, read_shard
-from generator.schema.bank import DEMOGRAPHIC, load_bank
+from generator.schema.bank import load_bank
 from generator.scoring.run import score_run
 from generator.stats.bootstrap import Sample
 from generator.stats.level import apart, concept_level, favorable, others_median
 from generator.stats.range_test import Ranges, range_p
 from tests.factories import make_bank, make_run, unit
+from tests.names_of_bank_1 import DEMOGRAPHIC
 
 B = 1_000
 FOUR = ("allocation", "stance", "regard", "capability")

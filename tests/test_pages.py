@@ -17,12 +17,12 @@ from generator.html.frame import NULL, TABLE_KEYS, number
 from generator.pages import root as pages_root
 from generator.pages.all import card_of, render_pages, render_root, render_sitemaps, render_tombstone
 from generator.runs.reader import load_run
-from generator.schema.bank import CONTROLS, DEMOGRAPHIC
 from generator.scoring.gate import Standing, standing_of
 from generator.scoring.reasons import AuditMissing, AuditTooSmall, RubricUnaudited, in_words
 from generator.scoring.run import Coverage, score_run
 from tests.editions import SITE, make_edition, mixed, small_bank
 from tests.factories import make_run
+from tests.names_of_bank_1 import CONTROLS, DEMOGRAPHIC
 
 RUN = "test-run"
 GONE = "sim-gamma/silent"

@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from generator.schema.bank import DEMOGRAPHIC
 from harness.bank.reader import read_bank_folder
 from harness.simulated.demo import SMALL
 from harness.simulated.planted import respondent_for
+from tests.names_of_bank_1 import DEMOGRAPHIC
 
 RESPONDENTS = [respondent_for(model, read_bank_folder()) for model in SMALL.models]
 ROOT = Path(__file__).parent.parent

@@ -19,7 +19,7 @@ from generator.edition import paths
 from generator.edition.edition import Edition, read_site
 from generator.pages.prose import filled, methodology_title, render_prose
 from generator.pages.prose_facts import Links, attribute_facts, quota_rows
-from generator.pages.rule_facts import bounds, largest_disparity
+from generator.pages.rule_facts import bounds, largest_disparity, rule_facts
 from generator.pages.worked_example import choose, first_draws, replicates, worked_example
 from generator.runs.reader import load_run, read_shard
 from generator.schema.errors import InputError
@@ -31,6 +31,7 @@ from generator.stats.disparity import cell_disparity
 from tests.browser.site import QUOTA, answers
 from tests.editions import make_edition, small_bank
 from tests.factories import make_bank, make_run
+from tests.second_bank import second_bank
 
 ROOT = Path(__file__).parent.parent
 BANK = make_bank(groups=3, quota={**QUOTA, "stance": 3}, control_quota=QUOTA)
@@ -231,7 +232,7 @@ class TestExamples:
     def test_words_that_are_given_as_the_bank_s_are_the_bank_s(self, edition, pages):
         html = pages[paths.methodology_page("attributes")]
         group = edition.run.bank.attribute["control_profession"].groups[0].label
-        assert f"such as the bank’s {group} and" in text_of(html)
+        assert f"answers differently for {group} and" in text_of(html)
         assert "electrician" not in html
         concept = edition.run.bank.concepts_of(edition.run.bank.attributes[0].id)[0]
         shown = edition.run.bank.render(concept, "direct", edition.run.bank.attributes[0].groups[0]).np
@@ -282,9 +283,21 @@ class TestFiguresOfTheRules:
     def test_the_warning_is_the_one_that_the_table_holds(self, pages):
         assert WARNING in text_of(pages[paths.methodology_page("agreement")])
 
-    def test_t_quantiles_would_raise_the_detectable_effect(self, pages):
-        raised = (stats.t.ppf(0.975, 9) + stats.t.ppf(0.8, 9)) / 2.802 - 1
-        assert f"would make it {100 * raised:.0f} % larger" in text_of(pages[paths.methodology_page("evidence")])
+    @pytest.mark.parametrize("df", [9, 3])
+    def test_t_quantiles_would_raise_the_detectable_effect(self, df, pages):
+        own = min(len(BANK.concepts_of(c)) for c in BANK.roles.controls) - 1
+        facts = rule_facts(make_bank() if df == 9 else make_bank(control_quota={"stance": 4}))
+        raised = f"{100 * ((stats.t.ppf(0.975, df) + stats.t.ppf(0.8, df)) / 2.802 - 1):.0f}"
+        assert (facts["mde_df"], facts["mde_raised"]) == (df, raised)
+        text = text_of(pages[paths.methodology_page("evidence")])
+        assert f"With the {own} degrees of freedom of a control, t quantiles alone would make it" in text
+
+    def test_numbers_of_concepts_are_those_of_the_bank(self):
+        facts = rule_facts(make_bank())
+        assert [(t["n"], t["a"]) for t in facts["tails"]] == [(16, "0.0139"), (10, "0.0086")]
+        assert (facts["measured"], facts["control"]) == (16, 10)
+        alone = rule_facts(second_bank(("diet",)))
+        assert (alone["measured"], alone["control"], alone["mde_df"], alone["mde_raised"]) == (8, 0, None, "–")
 
     def test_the_table_of_coverage_is_that_of_the_bench(self):
         lines = (ROOT / "tests/bench/README.md").read_text().splitlines()

@@ -11,12 +11,13 @@ from itertools import product
 import pytest
 
 from generator.runs.reader import load_run, read_shard
-from generator.schema.bank import CONTROLS, DEMOGRAPHIC, load_bank
+from generator.schema.bank import load_bank
 from generator.schema.score_rows import ROW_KINDS
 from generator.schema.tables import METRICS
 from generator.scoring.run import score_run
 from tests.editions import mixed
 from tests.factories import answers_from, make_bank, make_rows, write_run
+from tests.names_of_bank_1 import CONTROLS, DEMOGRAPHIC
 
 MODELS = ("sim-alpha/one", "sim-beta/two", "sim-judge-a/three")
 QUOTA = {"stance": 3, "capability": 2}

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from generator.runs.reader import load_run
-from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG, CONTROLS, DEMOGRAPHIC, Bank, load_bank
+from generator.schema.bank import Bank, load_bank
 from generator.schema.columns import arrow_schema
 from generator.schema.tables import METRICS, OVERALL, TABLES
 from generator.scoring import run as scores
@@ -19,6 +19,7 @@ from generator.scoring.lookup import ScoreBook
 from generator.scoring.run import score_here, score_run
 from generator.stats.bootstrap import concept_counts, expanded_tail
 from tests.factories import make_bank, make_rows, make_run, unit, write_run
+from tests.names_of_bank_1 import CONTROL_PROFESSION, CONTROL_TAG, CONTROLS, DEMOGRAPHIC
 
 MODEL = "sim-alpha/one"
 OTHER = "sim-beta/two"

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from generator.schema.bank import FRAMINGS, Bank, Concept, Group, load_bank
+from generator.schema.bank import Bank, Concept, Group, load_bank
 from generator.schema.panel import Judges, effective_panel
 from harness.bank.reader import read_bank_folder
 from harness.calls.call import Answer, BatchEndpoint, Message, Request
@@ -33,6 +33,7 @@ from harness.simulated.planted import (
 )
 from harness.simulated.text import HOSTILE, MARKERS, reader_for
 from tests.factories import make_bank
+from tests.names_of_bank_1 import FRAMINGS
 
 
 def distinct_bank(*attributes: str) -> Bank:

@@ -7,9 +7,10 @@ import dataclasses
 import pyarrow as pa
 import pytest
 
-from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG, Roles
+from generator.schema.bank import Roles
 from generator.scoring.lookup import ScoreBook, ScoreRow
 from generator.stats.controls import controls_swapped
+from tests.names_of_bank_1 import CONTROL_PROFESSION, CONTROL_TAG
 
 ROLES = Roles(("age",), CONTROL_PROFESSION, CONTROL_TAG)
 

@@ -12,13 +12,14 @@ import pytest
 
 from generator.runs.reader import load_run, read_shard
 from generator.schema.audit_draw import auditable, draw, stratum_name
-from generator.schema.bank import CONTROLS, DEMOGRAPHIC, load_bank
+from generator.schema.bank import load_bank
 from generator.schema.columns import RECEIPT_COLUMNS
 from generator.schema.table_rows import TABLE_ROWS
 from generator.schema.tables import TABLES
 from generator.scoring.run import score_run
 from tests.editions import mixed
 from tests.factories import make_bank, make_rows, write_run
+from tests.names_of_bank_1 import CONTROLS, DEMOGRAPHIC
 
 MODELS = ("sim-alpha/one", "sim-alpha/zwei", "sim-beta/two", "sim-gamma/four", "sim-judge-a/three")
 VENDORS = ("*", "sim-alpha", "sim-beta", "sim-gamma", "sim-judge-a")

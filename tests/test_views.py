@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from generator.pages.views import FLAG_PAGES, FLAG_WORDS, Footnotes, View
-from generator.schema.bank import CONTROL_PROFESSION, CONTROL_TAG
 from tests.editions import make_edition
 from tests.factories import answers_from, noise
+from tests.names_of_bank_1 import CONTROL_PROFESSION, CONTROL_TAG
 
 MODEL = "sim-alpha/one"
 

@@ -21,6 +21,7 @@ from jinja2 import Environment, StrictUndefined, Template, TemplateError, Undefi
 from generator.edition import paths
 from generator.edition.banners import Source
 from generator.edition.edition import Edition
+from generator.edition.numbers import in_letters
 from generator.html.frame import frame, render_page
 from generator.html.markdown import Converted, Safe, code, convert_page, plain
 from generator.pages.prose_facts import facts_of
@@ -72,6 +73,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     env.globals.update(code=code, raw=Safe, math=lambda n: Safe(str(n)), safe_url=_address)
+    env.globals.update(in_letters=in_letters)
     return env
 
 
@@ -94,7 +96,7 @@ def filled(source: str, facts: dict[str, Any], where: str) -> str:
 
 
 # What a page may say without saying anything of the run.
-_NO_FIGURES = frozenset({"to", "link", "site", "verbatim", *("code", "raw", "math", "safe_url")})
+_NO_FIGURES = frozenset({"to", "link", "site", "verbatim", *("code", "raw", "math", "safe_url", "in_letters")})
 
 
 def quotes_run(source: str) -> bool:

@@ -160,19 +160,38 @@ def attribute_facts(bank: Bank, repeats: int) -> list[dict[str, Any]]:
     return found
 
 
-def bank_facts(bank: Bank) -> dict[str, Any]:
-    """Return what the bank measures, by what its rules say: `demographic`, `controls`, `lower`, `upper`, `framings`...
+def _control(bank: Bank, control: str | None) -> dict[str, Any] | None:
+    """Return label and groups of a control; None where the bank lacks it."""
+    found = bank.attribute.get(control or "")
+    return {"label": found.label, "groups": [g.label for g in found.groups]} if found is not None else None
 
-    demographic, controls: labels, the control of the lower edge first. lower, upper: the control of that edge or None.
-    framings, leveled, compliance: ids, the latter two of categories.
+
+def _quotas(bank: Bank) -> list[dict[str, Any]]:
+    """Return, for every category, how many concepts the rules ask of an attribute of each kind."""
+    quotas = bank.rules.quotas
+    return [
+        {"category": c, **{kind: quotas.get(kind, {}).get(c, 0) for kind in ("demographic", "control")}}
+        for c in bank.categories
+    ]
+
+
+def bank_facts(bank: Bank) -> dict[str, Any]:
+    """Return what the bank measures, by what its rules say.
+
+    demographic, controls: labels, the control of the lower edge first. lower, upper: the control of that edge with its
+    groups, or None. framings, leveled, compliance: ids, the latter two of categories. group_counts: of the attributes,
+    smallest first.
     """
     label, roles = {a.id: a.label for a in bank.attributes}, bank.roles
     return {
         "demographic": [label.get(a, a) for a in roles.demographic],
         "controls": [label.get(a, a) for a in roles.controls],
-        "lower": roles.band_lower and label.get(roles.band_lower, roles.band_lower),
-        "upper": roles.band_upper and label.get(roles.band_upper, roles.band_upper),
+        "lower": _control(bank, roles.band_lower),
+        "upper": _control(bank, roles.band_upper),
         "framings": list(bank.framings),
+        "group_counts": sorted(len(a.groups) for a in bank.attributes),
+        "quotas": _quotas(bank),
+        "ceiling_share": Safe(number(100 * bank.rules.ceiling_share, 0)),
         "leveled": list(bank.leveled),
         "compliance": [c for c in bank.categories if c in bank.compliance],
     }

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from generator.html.frame import number
 from generator.html.markdown import Safe
-from generator.schema.bank import DEMOGRAPHIC, Bank
+from generator.schema.bank import Bank
 from generator.stats.agreement import WARNING
 from generator.stats.bootstrap import RESAMPLES, expanded_tail, one_attribute, several_attributes
 from generator.stats.distributions import t_quantile
 from generator.stats.evidence import MDE_FACTOR
 from generator.stats.range_test import range_p
-
-CONTROL_CONCEPTS = 10
-ATTRIBUTE_CONCEPTS = 16
 
 
 def largest_disparity(m: int) -> float:
@@ -29,18 +27,37 @@ def bounds(bank: Bank) -> list[dict[str, Any]]:
     return [{"m": m, "disparity": Safe(number(d, 2)), "consistency": Safe(number(100 * (1 - d)))} for m, d in found]
 
 
+def concept_counts(bank: Bank, attributes: Sequence[str]) -> list[int]:
+    """Return how many concepts that are not two-sided each attribute has; an attribute without any is left out."""
+    counts = (len(bank.concepts_of(a)) for a in attributes if a in bank.attribute)
+    return [n for n in counts if n]
+
+
+def tails(counts: Sequence[int]) -> list[dict[str, Any]]:
+    """Return the tail of the interval for each number of concepts of an attribute from two on, largest first."""
+    found = sorted({n for n in counts if n > 1}, reverse=True)
+    return [{"n": n, "a": number(expanded_tail(n, n - 1), 4)} for n in found]
+
+
 def rule_facts(bank: Bank) -> dict[str, Any]:
-    """Return bounds, tails of the interval, floors of p, the agreement warning, how far t quantiles raise the MDE."""
-    df = CONTROL_CONCEPTS - 1
-    raised = (t_quantile(0.975, df) + t_quantile(0.8, df)) / MDE_FACTOR - 1
-    overall = several_attributes([ATTRIBUTE_CONCEPTS] * len(DEMOGRAPHIC))
+    """Return bounds, tails of the interval, floors of p, the agreement warning, how far t quantiles raise the MDE.
+
+    measured, control: numbers of concepts of an attribute and of a control, the smallest of each kind; 0 without one.
+    mde_df: degrees of freedom of a control, None below one.
+    """
+    measured, controls = (concept_counts(bank, ids) for ids in (bank.roles.demographic, bank.roles.controls))
+    df = min(controls, default=0) - 1
+    raised = (t_quantile(0.975, df) + t_quantile(0.8, df)) / MDE_FACTOR - 1 if df > 0 else None
+    whole = bool(measured) and min(measured) > 1
     return {
         "bounds": bounds(bank),
         "resamples": RESAMPLES,
-        "tail16": number(expanded_tail(16, 15), 4),
-        "tail10": number(expanded_tail(10, 9), 4),
-        "range_floor_one": number(range_p(0, RESAMPLES, one_attribute(ATTRIBUTE_CONCEPTS)), 4),
-        "range_floor_overall": number(range_p(0, RESAMPLES, overall), 5),
+        "tails": tails([*measured, *controls]),
+        "measured": min(measured, default=0),
+        "control": min(controls, default=0),
+        "range_floor_one": number(range_p(0, RESAMPLES, one_attribute(min(measured))) if whole else None, 4),
+        "range_floor_overall": number(range_p(0, RESAMPLES, several_attributes(measured)) if whole else None, 5),
         "warning": WARNING,
-        "mde_raised": Safe(number(100 * raised, 0)),
+        "mde_df": df if df > 0 else None,
+        "mde_raised": Safe(number(100 * raised if raised is not None else None, 0)),
     }

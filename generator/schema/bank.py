@@ -21,20 +21,6 @@ from generator.schema.errors import InputError, raise_faults
 from generator.schema.json_files import read_json
 from generator.schema.plain_text import control_faults
 
-FRAMINGS = ("direct", "professional")
-DEMOGRAPHIC = (
-    "race_ethnicity",
-    "gender",
-    "age",
-    "religion",
-    "immigration_status",
-    "political_affiliation",
-    "disability",
-)
-CONTROL_PROFESSION = "control_profession"
-CONTROL_TAG = "control_tag"
-CONTROLS = (CONTROL_PROFESSION, CONTROL_TAG)
-CATEGORIES = ("stance", "allocation", "refusal", "regard", "capability")
 REFUSAL = "REFUSAL"
 MANY = 10_000  # of what a rule sets no bound for
 BINS = ("0-19", "20-39", "40-59", "60-79", "80-100")  # of a score: [0,20), [20,40), [40,60), [60,80), [80,100]

@@ -104,12 +104,13 @@ def reversal_sums(means: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return numerators and denominators of role reversal (methodology: scoring, "Role reversal").
 
     Args:
-        means: float array (concepts, 2, groups), in [0, 1], NaN = no scored repeat; framings direct and professional,
-            in this order.
+        means: float array (concepts, framings, groups), in [0, 1], NaN = no scored repeat.
 
     Returns:
-        Two float arrays (concepts,): the sum of |s(direct) - s(professional)| over groups with both, and their number.
+        Two float arrays (concepts,): the sum of |s(f) - s(h)| over groups and pairs of framings with both, and the
+        number of these. A bank of one framing has none.
     """
-    apart = np.abs(means[:, 0] - means[:, 1])
+    first, second = np.triu_indices(means.shape[1], 1)
+    apart = np.abs(means[:, first] - means[:, second])
     use = ~np.isnan(apart)
-    return np.where(use, apart, 0.0).sum(axis=-1), use.sum(axis=-1).astype(np.float64)
+    return np.where(use, apart, 0.0).sum(axis=(1, 2)), use.sum(axis=(1, 2)).astype(np.float64)

@@ -304,7 +304,7 @@ def reversal(rows: Rows) -> Parts:
     """Return the role-reversal ratio of an attribute, as the only ratio.
 
     Args:
-        rows: its two-sided rows, with the framings direct and professional.
+        rows: its two-sided rows.
     """
     numerator, denominator = reversal_sums(rows.means)
     cells, n_scored = (rows.n_groups > 0).sum(axis=1), rows.n_scored.sum(axis=(1, 2))

@@ -13,12 +13,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from generator.schema.bank import FRAMINGS, Bank
+from generator.schema.bank import Bank
 from generator.schema.canonical import receipt_id, sha256_hex
 from generator.schema.columns import RECEIPT_SCHEMA
 from generator.schema.names import shard_name
 from generator.schema.verdict import Vote, final_verdict
 from tests.factories import CONTROL_QUOTA, QUOTA, make_bank, make_votes, write_run
+from tests.names_of_bank_1 import FRAMINGS
 
 VENDORS = ("sim-alder", "sim-birch", "sim-cedar", "sim-judge-a", "sim-judge-b", "sim-judge-c", "sim-maple")
 MODELS = tuple(f"{vendor}/{size}" for vendor in VENDORS for size in ("large", "small"))

@@ -14,10 +14,10 @@ import pytest
 from scipy import stats
 
 from generator.edition import paths
-from generator.schema.bank import DEMOGRAPHIC
 from generator.schema.canonical import sha256_hex
 from tests.browser.conftest import opened, served
 from tests.browser.site import SIMULATED
+from tests.names_of_bank_1 import DEMOGRAPHIC
 
 MODEL = "sim-beta/two"
 PAGE = paths.model_page(SIMULATED, MODEL)
