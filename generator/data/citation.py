@@ -70,4 +70,4 @@ def bibtex(edition: Edition) -> bytes:
     if url := address(edition):
         fields["howpublished"] = f"\\url{{{url}}}"
     body = ",\n".join(f"  {key} = {{{value}}}" for key, value in fields.items())
-    return f"@misc{{aibiasbench-{manifest.run_id},\n{body}\n}}\n".encode()
+    return f"@misc{{{edition.site.file_name}-{manifest.run_id},\n{body}\n}}\n".encode()

@@ -100,7 +100,7 @@ def descriptor(edition: Edition, files: Sequence[DataFile]) -> bytes:
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"],
-        "name": f"aibiasbench-{manifest.run_id}",
+        "name": f"{edition.site.file_name}-{manifest.run_id}",
         "description": description(edition),
         "version": version if _VERSION.fullmatch(version) else f"0.0.0+{re.sub('[^0-9a-zA-Z-]', '-', version)}",
         "license": [f"{SPDX}{licence.spdx}.html", licence.url] if licence.spdx else licence.url,

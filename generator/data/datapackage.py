@@ -24,7 +24,7 @@ def descriptor(edition: Edition, files: Sequence[DataFile]) -> bytes:
     licence = edition.site.data_licence
     package: dict[str, Any] = {
         "profile": "tabular-data-package",
-        "name": f"aibiasbench-{manifest.run_id}",
+        "name": f"{edition.site.file_name}-{manifest.run_id}",
         "title": citation.title(edition),
         "description": f"{description(edition)} The Parquet files beside these are canonical.",
         "version": manifest.bank_version,

@@ -14,6 +14,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from generator.edition.colors import Colors, render_colors
+from generator.edition.settings import Site
 from generator.schema.errors import InputError
 from generator.schema.places import own_folder
 
@@ -65,7 +67,22 @@ def _address(name: str, imported: str, found: dict[str, Asset], above: tuple[str
     return f"./{posixpath.basename(target.path)}"
 
 
-def asset_files() -> Iterator[tuple[str, bytes]]:
-    """Yield (path below dist/, bytes) of every asset."""
-    for asset in assets().values():
+def asset_files(site: Site) -> Iterator[tuple[str, bytes]]:
+    """Yield (path below dist/, bytes) of every asset, the site's own among them."""
+    for asset in (*assets().values(), *own_assets(site).values()):
         yield asset.path, asset.data
+
+
+def own_assets(site: Site) -> dict[str, Asset]:
+    """Return what the settings of a site add: its `colors.css` and its `logo`."""
+    found = {}
+    if site.colors != Colors():
+        found["colors.css"] = _hashed("colors.css", render_colors(site.colors).encode())
+    if site.logo_bytes:
+        found["logo"] = _hashed(site.logo, site.logo_bytes)
+    return found
+
+
+def _hashed(name: str, data: bytes) -> Asset:
+    stem, ending = posixpath.splitext(name)
+    return Asset(name, f"assets/own-{stem}.{hashlib.sha256(data).hexdigest()[:10]}{ending}", data)

@@ -11,6 +11,7 @@ so what every template may use:
 `link(target)` the relative address of another path below dist/, one of generator.edition.paths (an anchor may follow)
 `paths`        the module generator.edition.paths, so `link(paths.model_page(run.run_id, slug))`
 `asset(name)`  the relative address of a file of site_templates/static/ under its content-hashed name
+`own_assets`   addresses of what the site's settings add, by name: `colors.css` and `logo`, where there are any
 `nav`          tuple of NavItem(label, href, current); `crumbs` tuple of Crumb(label, href or None)
 `notices`      tuple of Notice(kind, heading, lines): simulated, preview, withheld, supersedes, superseded, source
 `source`       "run": a page of the edition's run; a page of the root quotes its "figures" or "none" of them
@@ -43,9 +44,10 @@ from generator.edition import paths
 from generator.edition.banners import Notice, Source, mark_of, notices
 from generator.edition.edition import Edition, Site
 from generator.edition.numbers import NULL, SCORE_COLUMNS, TABLE_KEYS, cell, in_letters, interval, number, plural, score
+from generator.edition.settings import BUILT_IN
 from generator.edition.untrusted import HIDDEN_POINTS, marked, visible
 from generator.html import code_words
-from generator.html.assets import TEMPLATES, assets
+from generator.html.assets import TEMPLATES, assets, own_assets
 from generator.html.kept_templates import kept_templates
 from generator.html.receipt_words import framing_label
 from generator.scoring.reasons import in_words
@@ -152,7 +154,26 @@ class Crumb:
     href: str | None
 
 
-def _nav(edition: Edition | None, page: str, section: str) -> tuple[NavItem, ...]:
+def _nav(site: Site, edition: Edition | None, page: str, section: str) -> tuple[NavItem, ...]:
+    """Return the main menu: the program's own, or what the site's settings name; without a run, none of its pages."""
+    own = {name: (label, target) for name, label, target in _menu(edition)}
+    if not site.menu:
+        chosen = [(name, *own[name]) for name in own if name != "about"]
+    else:
+        chosen = []
+        for entry in site.menu:
+            if entry.page in own:
+                label, target = own[entry.page]
+                chosen.append((entry.page, entry.label or label, target))
+            elif entry.page not in BUILT_IN:
+                chosen.append((entry.page, entry.label, entry.page))
+    return tuple(
+        NavItem(label, paths.relative(page, target), name in (section, page)) for name, label, target in chosen
+    )
+
+
+def _menu(edition: Edition | None) -> list[tuple[str, str, str]]:
+    """Return (name, label, path) of every page of the program that a menu may hold."""
     targets: list[tuple[str, str, str]] = []
     if edition:
         run_id = edition.run_id
@@ -168,8 +189,9 @@ def _nav(edition: Edition | None, page: str, section: str) -> tuple[NavItem, ...
         ("methodology", "Methodology", "methodology/index.html"),
         ("runs", "All runs", "runs/index.html"),
         ("search", "Search", paths.SEARCH_PAGE),
+        ("about", "About", "about.html"),
     ]
-    return tuple(NavItem(label, paths.relative(page, target), name == section) for name, label, target in targets)
+    return targets
 
 
 def content_security_policy(*, wasm: bool = False) -> str:
@@ -219,7 +241,8 @@ def frame(
         "description": description or own_site.description,
         "link": link,
         "asset": lambda name: link(files[name].path),
-        "nav": _nav(edition, page, section),
+        "own_assets": {name: link(asset.path) for name, asset in own_assets(own_site).items()},
+        "nav": _nav(own_site, edition, page, section),
         "crumbs": tuple(Crumb(label, None if target is None else link(target)) for label, target in crumbs),
         "notices": notices(edition, page, source),
         "source": source,

@@ -22,6 +22,7 @@ from generator.edition import paths
 from generator.edition.banners import Source
 from generator.edition.edition import Edition
 from generator.edition.numbers import in_letters
+from generator.edition.settings import own_pages
 from generator.html.frame import frame, render_page
 from generator.html.markdown import Converted, Safe, code, convert_page, plain
 from generator.pages.prose_facts import facts_of
@@ -186,12 +187,12 @@ def render_search(edition: Edition) -> bytes:
 
 
 def render_prose(edition: Edition) -> Iterator[tuple[str, bytes]]:
-    """Yield methodology/*.html, about.html, changelog.html and search.html of the root's edition."""
+    """Yield methodology/*.html, about.html, changelog.html, the site's own pages and search.html."""
     for name in paths.METHODOLOGY:
         yield (
             paths.methodology_page(name),
             _render(edition, paths.methodology_page(name), f"methodology/{name}.md", name),
         )
-    for page, file in paths.PROSE.items():
+    for page, file in (paths.PROSE | own_pages(edition.site.pages)).items():
         yield page, _render(edition, page, file, None)
     yield paths.SEARCH_PAGE, render_search(edition)

@@ -16,6 +16,7 @@ from pathlib import Path
 from generator.data.receipts import PublishedReceipts, receipts_task
 from generator.edition import paths
 from generator.edition.edition import Edition, Mode, read_site
+from generator.edition.settings import own_pages
 from generator.edition.site_pages import NOT_LISTED, page_at, site_pages, typical_pages
 from generator.html.assets import asset_files
 from generator.html.links import dead_links
@@ -278,7 +279,7 @@ def write_root(
     cards = [found.card(plan.superseded.get(run)) for run, found in sorted(kept.items())]
     # The feed prints the hash that pins a publication; the data folders are written by now.
     editions = [dataclasses.replace(e, manifest_sha256=_pin(tree.root, e.run_id)) for e in editions]
-    pages = [*render_root(front, editions, kept=cards, removed=plan.removed), *asset_files()]
+    pages = [*render_root(front, editions, kept=cards, removed=plan.removed), *asset_files(front.site)]
     for page, data in pages:
         tree.write(page, data)
     for run in plan.removed:
@@ -300,9 +301,10 @@ def _pin(root: Path, run_id: str) -> str:
 
 def indexable_pages(root: Path, front: Edition, dates: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield (page, date) of every page that search engines may list: of live runs, and of the root in front of one."""
+    own = own_pages(front.site.pages)
     for page in site_pages(root) if dates or front.indexable else ():
         date = dates.get(page.run) if page.run else front.run.manifest.date if front.indexable else None
-        if date is not None and page.kind not in NOT_LISTED:
+        if date is not None and (page.kind not in NOT_LISTED or page.path in own):
             yield page.path, date
 
 

@@ -38,7 +38,7 @@ def _root_files(front: Edition, published: Mapping[str, Published], dist: Path) 
     cards = [found.card(newer.get(run)) for run, found in sorted(published.items())]
     removed = [p.name for p in sorted((dist / "runs").iterdir()) if p.is_dir() and p.name not in published]
     yield from render_root(front, [], kept=cards, removed=removed)
-    yield from asset_files()
+    yield from asset_files(front.site)
     for run in removed:
         yield paths.run_index(run), render_tombstone(front.site, run, front.base_url)
     yield from render_prose(front)
