@@ -63,15 +63,18 @@ def _luminance(color: str) -> float:
 def load_palettes(css: str) -> dict[Scheme, dict[str, str]]:
     """Return the program's own colors by scheme and name, from the text of its style sheet."""
     light, _, dark = css.partition("prefers-color-scheme: dark")
-    blocks = {"light": light.partition(":root {")[2], "dark": dark.partition(":root {")[2]}
-    return {scheme: dict(_RULE.findall(blocks[scheme].partition("}")[0])) for scheme in SCHEMES}
+    found: dict[Scheme, dict[str, str]] = {}
+    for scheme, text in zip(SCHEMES, (light, dark), strict=True):
+        rules: list[tuple[str, str]] = _RULE.findall(text.partition(":root {")[2].partition("}")[0])
+        found[scheme] = dict(rules)
+    return found
 
 
 def color_faults(colors: Colors, defaults: Mapping[Scheme, Mapping[str, str]]) -> Iterator[str]:
     """Yield each pair of colors, one of them the site's own, that is too hard to tell apart, with its ratio."""
     for scheme in SCHEMES:
         own = colors.of(scheme)
-        palette = {**defaults[scheme], **own}
+        palette: dict[str, str] = {**defaults[scheme], **{str(name): color for name, color in own.items()}}
         for front, ground, least in PAIRS:
             ratio = contrast(palette[front], palette[ground])
             if own.keys() & {front, ground} and ratio < least:

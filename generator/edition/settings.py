@@ -97,9 +97,8 @@ class Site(Frozen):
     @property
     def file_name(self) -> str:
         """What the names of files and records begin with."""
-        return (
-            self.short_name or re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")[:40].strip("-") or "benchmark"
-        )
+        words = re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
+        return self.short_name or words[:40].rstrip("-") or "benchmark"
 
     @property
     def logo_bytes(self) -> bytes:

@@ -191,7 +191,8 @@ def render_feed(site: Site, base_url: str, cards: Sequence[RunCard]) -> bytes:
     entries = "".join(_entry(base_url, card) for card in listed)
     updated = listed[0].date if listed else "1970-01-01"
     text = (
-        f'{_XML}<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="{escape(site.language)}">\n<title>{escape(site.title)}</title>\n'
+        f'{_XML}<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="{escape(site.language)}">\n'
+        f"<title>{escape(site.title)}</title>\n"
         f"<subtitle>{escape(site.description)}</subtitle>\n<id>{escape(base_url)}/</id>\n"
         f'<link rel="self" href="{escape(base_url)}/feed.xml"/>\n<link href="{escape(base_url)}/index.html"/>\n'
         f"<author><name>{escape(site.publisher)}</name></author>\n<updated>{updated}T00:00:00Z</updated>\n{entries}</feed>\n"
