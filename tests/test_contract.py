@@ -168,7 +168,11 @@ class TestExamples:
 
     def test_site_toml(self, tmp_path):
         (tmp_path / "site.toml").write_text(example("publication", "toml site.toml"), "utf-8")
-        assert read_site(tmp_path / "site.toml").data_licence.name == "CC BY 4.0"
+        for name in ("logo.svg", "pages/team.md"):  # what the example names beside it
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text("# Team\n")
+        site = read_site(tmp_path / "site.toml")
+        assert (site.data_licence.name, site.file_name, site.publish.host) == ("CC BY 4.0", "ourbench", "github-pages")
 
     def test_redactions_toml(self, tmp_path):
         (tmp_path / "redactions.toml").write_text(example("publication", "toml redactions.toml"), "utf-8")
