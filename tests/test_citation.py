@@ -50,5 +50,5 @@ class TestBibtex:
 
     def test_the_key_and_date_are_those_of_the_run(self, edition):
         text = bibtex(edition).decode()
-        assert text.startswith("@misc{aibiasbench-run-a,\n")
+        assert text.startswith("@misc{test-bench-run-a,\n")
         assert "  year = {2026},\n  month = {11},\n" in text

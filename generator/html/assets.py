@@ -67,9 +67,9 @@ def _address(name: str, imported: str, found: dict[str, Asset], above: tuple[str
     return f"./{posixpath.basename(target.path)}"
 
 
-def asset_files(site: Site) -> Iterator[tuple[str, bytes]]:
-    """Yield (path below dist/, bytes) of every asset, the site's own among them."""
-    for asset in (*assets().values(), *own_assets(site).values()):
+def asset_files(site: Site | None = None) -> Iterator[tuple[str, bytes]]:
+    """Yield (path below dist/, bytes) of every asset, a site's own among them."""
+    for asset in (*assets().values(), *(own_assets(site).values() if site else ())):
         yield asset.path, asset.data
 
 
