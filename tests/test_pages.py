@@ -109,7 +109,7 @@ class TestEveryPage:
     def test_the_run_has_exactly_its_pages(self, edition, pages):
         bank = edition.run.bank
         wanted = {paths.run_index(RUN)} | {
-            paths.run_page(RUN, name) for name in ("findings", "judging", "audit", "run")
+            paths.run_page(RUN, name) for name in ("findings", "pairs", "side", "judging", "audit", "run")
         }
         wanted |= {paths.model_page(RUN, model) for model in edition.run.models}
         wanted |= {paths.numbers_page(RUN, model) for model in edition.run.models}

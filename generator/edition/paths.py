@@ -38,7 +38,7 @@ def run_index(run_id: str) -> str:
 
 
 def run_page(run_id: str, name: str) -> str:
-    """Path of one of the pages that each run has once: findings, judging, audit or run."""
+    """Path of one of the pages that each run has once: findings, pairs, side, planted, judging, audit or run."""
     return f"runs/{run_id}/{name}.html"
 
 

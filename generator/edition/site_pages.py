@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 Kind = Literal[
     "front", "runs", "methodology", "prose", "search", "not_found",
-    "leaderboard", "findings", "judging", "audit", "run", "model", "numbers", "attribute", "concept", "data",
-    "dictionary", "explorer", "reader", "list", "set", "row", "other",
+    "leaderboard", "findings", "pairs", "side", "planted", "judging", "audit", "run", "model", "numbers", "attribute",
+    "concept", "data", "dictionary", "explorer", "reader", "list", "set", "row", "other",
 ]  # fmt: skip
 # Every address of a page; a part in braces stands for one name. The first that fits decides.
 _ADDRESSES: tuple[tuple[Kind, str], ...] = (
@@ -37,6 +37,9 @@ _ADDRESSES: tuple[tuple[Kind, str], ...] = (
     ("methodology", "methodology/{name}"),
     ("leaderboard", "runs/{run}/index.html"),
     ("findings", "runs/{run}/findings.html"),
+    ("pairs", "runs/{run}/pairs.html"),
+    ("side", "runs/{run}/side.html"),
+    ("planted", "runs/{run}/planted.html"),
     ("judging", "runs/{run}/judging.html"),
     ("audit", "runs/{run}/audit.html"),
     ("run", "runs/{run}/run.html"),
@@ -114,6 +117,12 @@ def _pages_of(folder: str) -> tuple[tuple[Kind, str, tuple[str, ...]], ...]:
     )
 
 
+def run_page_names(edition: Edition) -> tuple[str, ...]:
+    """Return the names of the pages that a run has once; planted effects are known of a simulated run only."""
+    planted = ("planted",) if edition.run.manifest.planted else ()
+    return ("findings", "pairs", "side", *planted, "judging", "audit", "run")
+
+
 def run_pages(edition: Edition) -> Iterator[SitePage]:
     """Yield every page that this program makes of a run, except its row pages (`row_pages`).
 
@@ -123,7 +132,7 @@ def run_pages(edition: Edition) -> Iterator[SitePage]:
     kept = [c.id for c in bank.concepts if c.category not in edition.standing.withheld]
     addresses = [
         paths.run_index(run),
-        *(paths.run_page(run, name) for name in ("findings", "judging", "audit", "run")),
+        *(paths.run_page(run, name) for name in run_page_names(edition)),
         *(paths.model_page(run, model) for model in edition.run.models),
         *(paths.numbers_page(run, model) for model in edition.run.models),
         *(paths.attribute_page(run, attribute.id) for attribute in bank.attributes),

@@ -17,6 +17,8 @@ from generator.pages.leaderboard import render_leaderboard
 from generator.pages.model import render_model
 from generator.pages.model_groups import lean_domain
 from generator.pages.model_numbers import render_numbers
+from generator.pages.pairs import render_pairs, render_side
+from generator.pages.planted import render_planted
 from generator.pages.root import RunCard, card_of, render_root, render_sitemaps, render_tombstone
 from generator.pages.run import render_audit, render_judging, render_run
 from generator.pages.views import View
@@ -43,6 +45,9 @@ def _renderers(view: View) -> Mapping[Kind, Callable[[SitePage], bytes]]:
         "attribute": lambda page: render_attribute(view, bank.attribute[page.name]),
         "concept": lambda page: render_concept(view, bank.concept[page.name]),
         "findings": lambda page: render_findings(view, page.path),
+        "pairs": lambda page: render_pairs(view, page.path),
+        "side": lambda page: render_side(view, page.path),
+        "planted": lambda page: render_planted(view, page.path),
         "judging": lambda page: render_judging(view, page.path),
         "audit": lambda page: render_audit(view, page.path),
         "run": lambda page: render_run(view, page.path),

@@ -22,6 +22,7 @@ from generator.pages.leaderboard import mean_band, unranked
 from generator.pages.model_found import noticed, quotable
 from generator.pages.model_groups import FOUND, attribute_part
 from generator.pages.model_level import LEVEL_DOMAIN, label_steps, levels
+from generator.pages.pairs import side_query
 from generator.pages.views import NO_YARDSTICK, ConceptResult, Footnotes, View
 from generator.schema.bank import Attribute
 from generator.schema.tables import OVERALL
@@ -48,6 +49,7 @@ class ModelComparison:
     """A paired comparison, seen from the page's model."""
 
     other: str
+    query: str
     difference: Markup
     low: Markup
     high: Markup
@@ -97,9 +99,11 @@ def _comparisons(view: View, model: str) -> list[ModelComparison]:
         turned = row["model_b"] == model
         columns = ("ci_high", "ci_low") if turned else ("ci_low", "ci_high")
         sign = -1 if turned else 1
+        other = row["model_a"] if turned else row["model_b"]
         found.append(
             ModelComparison(
-                other=row["model_a"] if turned else row["model_b"],
+                other=other,
+                query=side_query(model, other),
                 difference=cell("comparisons", key, "difference", row["difference"], 1, scale=sign),
                 low=cell("comparisons", key, columns[0], row[columns[0]], 1, scale=sign),
                 high=cell("comparisons", key, columns[1], row[columns[1]], 1, scale=sign),

@@ -12,6 +12,13 @@ from generator.runs.operator_notes import NOTE_FILE
 from generator.schema.panel import Judges
 from tests import factories
 
+# What the answers of the simulated run have in them (`answers`).
+PLANTED = [
+    {
+        "who": "sim-alpha/one", "role": "subject", "effect": "group_effect", "attribute": "age", "group": "g0",
+        "category": None, "size": 0.5, "unit": "of the rubric's scale", "text": "Favors the others over g1.",
+    }
+]  # fmt: skip
 SIMULATED, LIVE, REMOVED = "sim-small", "live-small", "gone-small"
 QUOTA = {"stance": 1, "allocation": 1, "refusal": 1, "regard": 0, "capability": 1}
 # Everything that a model may write and a page must neither run, render nor lose.
@@ -70,7 +77,7 @@ def write_runs(runs: Path) -> None:
     bank = factories.make_bank(groups=3, quota=QUOTA, control_quota=QUOTA)
     models = ("sim-alpha/one", "sim-beta/two", "sim-judge-a/three")
     shards = {m: hostile(factories.make_rows(bank, m, repeats=2, run_id=SIMULATED, answers=answers)) for m in models}
-    factories.write_run(runs / SIMULATED, bank, shards)
+    factories.write_run(runs / SIMULATED, bank, shards, planted=PLANTED)
     with live_judges():
         live = ("alpha/one", "judge-a/three")
         shards = {m: hostile(factories.make_rows(bank, m, repeats=2, run_id=LIVE, answers=answers)) for m in live}
