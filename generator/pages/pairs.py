@@ -42,7 +42,7 @@ class Matrix:
 
 
 @dataclass(frozen=True)
-class Block:
+class PairBlock:
     """Models that are held against each other, with a matrix overall and for each attribute."""
 
     heading: str
@@ -50,7 +50,7 @@ class Block:
     matrices: tuple[Matrix, ...]
 
 
-Pairs = Mapping[tuple[str, str, str], Mapping[str, Any]]
+PairRows = Mapping[tuple[str, str, str], Mapping[str, Any]]
 
 
 def state(row: Mapping[str, Any] | None, *, turned: bool) -> str:
@@ -67,7 +67,7 @@ def state(row: Mapping[str, Any] | None, *, turned: bool) -> str:
     return f"{side}-here" if here else side
 
 
-def _matrix(pairs: Pairs, attribute: str, label: str, models: Sequence[str]) -> Matrix:
+def _matrix(pairs: PairRows, attribute: str, label: str, models: Sequence[str]) -> Matrix:
     def cell(one: str, other: str) -> str | None:
         if one == other:
             return None
@@ -78,7 +78,7 @@ def _matrix(pairs: Pairs, attribute: str, label: str, models: Sequence[str]) -> 
     return Matrix(attribute, label, tuple((one, tuple(cell(one, other) for other in models)) for one in models))
 
 
-def blocks(view: View) -> list[Block]:
+def blocks(view: View) -> list[PairBlock]:
     """Return every model against each, or above MOST_MODELS those of a tier against each other."""
     pairs = {(row["model_a"], row["model_b"], row["attribute"]): row for row in view.comparisons}
     ranked = [row["model"] for row in view.tiers if row["rank"] is not None]
@@ -92,7 +92,7 @@ def blocks(view: View) -> list[Block]:
         ]
     fields = [(OVERALL, "Overall"), *((a.id, a.label) for a in view.demographic)]
     return [
-        Block(heading, tuple(models), tuple(_matrix(pairs, a, label, models) for a, label in fields))
+        PairBlock(heading, tuple(models), tuple(_matrix(pairs, a, label, models) for a, label in fields))
         for heading, models in families
         if len(models) > 1
     ]
