@@ -134,6 +134,7 @@ METHODOLOGY = (
     "statistics",
     "evidence",
     "level",
+    "change",
     "audit",
     "nist",
     "limits",

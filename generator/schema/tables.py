@@ -269,6 +269,29 @@ AUDIT_SUMMARY = (
     *_interval("0-1", "no rows"),
     *_PROVENANCE,
 )
+# A table of two runs, which stands on the page that compares them and not in the data folder of either.
+_UNTESTED = "a number without a test, or an answer that was reused"
+CHANGES = (
+    Column("run_id", _TEXT, "The newer run.", raw=True),
+    Column("run_id_old", _TEXT, "The older run.", raw=True),
+    Column("model", _TEXT, "Slug of the model in the newer run.", raw=True),
+    Column("model_old", _TEXT, "Slug of the model it is compared with in the older run.", raw=True),
+    Column("metric", _TEXT, "consistency, favorability, lean, crossfit_disparity or instability.", raw=True),
+    Column("attribute", _TEXT, "Attribute, or overall.", raw=True),
+    Column("group", _TEXT, "Group of a lean; category of a favorability.", null="a number of all groups", raw=True),
+    Column("estimate_old", _REAL, "Value in the older run, over the concepts that count in both.", "points"),
+    Column("estimate_new", _REAL, "Value in the newer run, over the same concepts.", "points"),
+    Column("change", _REAL, "New minus old.", "points"),
+    Column("ci_low", _REAL, "Lower end of the 95 % interval of the change.", "points", "fewer than two concepts"),
+    Column("ci_high", _REAL, "Upper end.", "points", "fewer than two concepts"),
+    Column("u", _REAL, "Share of resamples whose largest error in the family reaches the change.", "0-1", _UNTESTED),
+    Column("p", _REAL, "p-value of the change, valid for its whole family at once.", "0-1", _UNTESTED),
+    Column("detected", _BOOL, "Whether p is at most .05.", null=_UNTESTED),
+    Column("unseen", _REAL, "A change below this size would probably go unseen.", "points", "fewer than two concepts"),
+    Column("n_concepts", _INT, "Concepts that count in both runs.", "count"),
+    Column("replayed", _REAL, "Share of equal answers under equal cache keys.", "0-1", "no cache key is equal"),
+    Column("reused", _BOOL, "Whether answers of the newer run came from the cache, so that no change can show."),
+)
 TABLES: dict[str, tuple[Column, ...]] = {
     "scores": SCORES,
     "cells": CELLS,

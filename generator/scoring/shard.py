@@ -226,7 +226,7 @@ def _in_category(bank: Bank, plan: AttributePlan) -> npt.NDArray[np.str_]:
     return np.array([c.category if not c.two_sided else "" for c in items])
 
 
-def _level_rows(
+def level_rows(
     bank: Bank, model: ModelRows, plans: dict[str, AttributePlan], categories: Sequence[Category]
 ) -> dict[str, LevelRows]:
     """Return a model's rows by category, attributes in the order of their plans as in `level_categories`."""
@@ -248,7 +248,7 @@ def _score_model(
     roles = maker.bank.roles
     rows, draws = model_scores(results, roles)
     by_category, levels = level_scores(
-        categories, _level_rows(maker.bank, model, plans, categories), len(maker.bank.leveled)
+        categories, level_rows(maker.bank, model, plans, categories), len(maker.bank.leveled)
     )
     controls = {c: results[c] for c in roles.controls if c in results and results[c].has_value}
     return ModelScores(
