@@ -10,11 +10,10 @@ import pytest
 from scipy import stats
 
 from generator.runs.reader import load_run, read_shard
-from generator.schema.bank import DEMOGRAPHIC
 from generator.scoring.change import change_rows, incomparable, matches, replayed
 from generator.stats.bootstrap import Resamples, Sample, concept_counts, one_attribute, percentile_interval
 from generator.stats.change import Change, largest_errors, mean_of, paired, unseen
-from tests.factories import answers_from, make_bank, make_rows, unit, write_run
+from tests.factories import DEMOGRAPHIC, answers_from, make_bank, make_rows, unit, write_run
 
 B = 500
 QUOTA = {"stance": 2, "allocation": 2, "regard": 1, "capability": 1}
