@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
+import sysconfig
+import urllib.request
+import venv
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,28 +107,16 @@ class TestWheel:
     def test_type_checkers_find_the_marks(self, names):
         assert {"generator/py.typed", "harness/py.typed", "aibiasbench/py.typed"} <= names
 
-    def test_what_is_installed_publishes_verifies_and_loads_a_run(self, wheel, tmp_path):
+    def test_what_is_installed_makes_and_publishes_the_demonstration(self, wheel, tmp_path):
         """From the wheel alone: nothing of the checkout is on the path."""
         with zipfile.ZipFile(wheel.path) as packed:
             packed.extractall(tmp_path / "site-packages")
         (tmp_path / "work").mkdir()
         environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site-packages")}
-        script = (
-            "import sys, pathlib, aibiasbench as abb\n"
-            "assert abb.__file__.startswith(sys.argv[1])\n"
-            "run = abb.load(next(pathlib.Path('site/runs').glob('*/data')))\n"
-            "found = run.recompute('consistency', run.models[0], 'overall')\n"
-            "assert found.agrees and found.published['estimate'] is not None\n"
-        )
-        program = ["-m", "generator"]
-        for words in (
-            [*program, "demo", "--small", "--out", "site"],
-            [*program, "verify", "site"],
-            ["-c", script, str(tmp_path / "site-packages")],
-        ):
-            command = [sys.executable, *words]
-            done = subprocess.run(command, cwd=tmp_path / "work", env=environment, capture_output=True, text=True)
-            assert done.returncode == 0, done.stdout + done.stderr
+        command = [sys.executable, "-m", "generator", "demo", "--small", "--out", "site"]
+        done = subprocess.run(command, cwd=tmp_path / "work", env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert (tmp_path / "work" / "site" / "runs" / "demo-small" / "index.html").is_file()
 
     def test_without_the_parquet_reader_there_is_none_and_the_reason_is_said(self, tmp_path):
         (tmp_path / "source").mkdir()
@@ -134,3 +127,82 @@ class TestWheel:
             in done.stdout + done.stderr
         )
         assert list(tmp_path.glob("out/*.whl")) == []
+
+
+LOADED = """\
+import sys, pathlib, aibiasbench as abb
+assert abb.__file__.startswith(sys.argv[1])
+run = abb.load(next(pathlib.Path("dist/runs").glob("*/data")))
+found = run.recompute("consistency", run.models[0], "overall")
+assert found.agrees and found.published["estimate"] is not None
+"""
+
+
+@dataclass(frozen=True)
+class Installed:
+    """An environment of its own, with the packages of this one and without this project; `folder` is its place."""
+
+    folder: Path
+    environment: dict[str, str]
+
+    @classmethod
+    def make(cls, folder: Path, wheels: Path) -> Installed:
+        """Make it: pip finds the wheel where an operator's finds the registry."""
+        venv.create(folder, with_pip=False, symlinks=True)
+        own, there = (sysconfig.get_path("purelib", vars={"base": str(base)}) for base in (folder, sys.prefix))
+        # A path in a .pth adds the packages there, but not the .pth files by which the checkout is found.
+        Path(own, "packages.pth").write_text(f"{there}\n")
+        (folder / "bin" / "pip").write_text('#!/bin/sh\nexec "$(dirname "$0")/python" -m pip "$@"\n')
+        (folder / "bin" / "pip").chmod(0o755)
+        environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME")}
+        return cls(folder, environment | {
+            "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels),
+            "PIP_NO_DEPS": "1", "PIP_IGNORE_INSTALLED": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        })  # fmt: skip
+
+    def run(self, words: list[str], cwd: Path) -> str:
+        """Run a command to its end, which must be 0; returns what it printed."""
+        done = subprocess.run(words, cwd=cwd, env=self.environment, capture_output=True, text=True)
+        assert done.returncode == 0, f"{' '.join(words)}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    def served(self, words: list[str], cwd: Path) -> bytes:
+        """Return the first page of a site that a command serves, and stop it as a person does."""
+        with subprocess.Popen(
+            [*words, "--port", "0"], cwd=cwd, env=self.environment, stdout=subprocess.PIPE, text=True
+        ) as server:
+            assert server.stdout is not None
+            address = re.search(r"http://[^ ]+", server.stdout.readline())
+            assert address is not None
+            with urllib.request.urlopen(address[0]) as answer:
+                page: bytes = answer.read()
+            server.send_signal(signal.SIGINT)
+            assert server.wait(timeout=30) == 0
+        return page
+
+
+class TestNewBenchmark:
+    """What a new lab does: `init`, then its README from the first line to the last, with nothing but the wheel."""
+
+    def test_every_command_of_its_readme_works_as_it_stands(self, wheel, tmp_path):
+        installed = Installed.make(tmp_path / "env", wheel.path.parent)
+        installed.run(["pip", "install", "-q", "aibiasbench"], tmp_path)
+        installed.run(["aibiasbench", "init", "bench", "--name", "Level ground"], tmp_path)
+        bench = tmp_path / "bench"
+        readme = (bench / "README.md").read_text()
+        blocks = re.findall(r"```sh\n(.*?)```", readme, flags=re.DOTALL)
+        lines = [line.partition("#")[0].strip() for block in blocks for line in block.splitlines()]
+        printed = {}
+        for line in filter(None, lines):
+            words = line.split()
+            if words[1] == "serve":
+                assert b"Level ground" in installed.served(words, bench)
+            else:
+                printed[line] = installed.run(words, bench)
+        assert len(printed) >= 15
+        assert "nothing is missing" in printed["aibiasbench doctor"]
+        assert printed["aibiasbench verify dist"].startswith("0 mismatches.")
+        installed.run(["python", "-c", LOADED, str(installed.folder)], bench)
+        # The four programs that recompute need nothing of the project: here the one in Python.
+        data = bench / "dist" / "runs" / "first" / "data"
+        installed.run([sys.executable, "recompute.py"], data)
