@@ -17,6 +17,7 @@ from generator.schema.canonical import hash_json, receipt_id, sha256_hex
 from generator.schema.columns import LATEST_FORMAT, RECEIPT_SCHEMA, VOTE_FIELDS, arrow_schema, receipt_columns
 from generator.schema.names import shard_name, simulated
 from generator.schema.panel import Judges, effective_panel
+from generator.schema.places import schema_address
 from generator.schema.verdict import Vote, final_verdict, score_bin
 from tests.names_of_bank_1 import CATEGORIES, CONTROLS, DEMOGRAPHIC
 
@@ -327,6 +328,7 @@ def write_run(folder: Path, bank: Bank, shards: dict[str, list[dict[str, Any]]],
         counts.update(row["status"] for row in rows)
     repeats = max((row["repeat"] for rows in shards.values() for row in rows), default=0) + 1
     manifest = {
+        "$schema": schema_address(f"run-manifest.{LATEST_FORMAT}.schema.json"),
         "format": LATEST_FORMAT,
         "run_id": folder.name,
         "kind": "simulated",
@@ -368,7 +370,7 @@ def as_format_1(folder: Path) -> Path:
     """Write a run folder anew as format 1 knew it; returns the folder."""
     path = folder / "manifest.json"
     manifest = json.loads(path.read_text())
-    for key in ("format", "imported", "planted", "partial"):
+    for key in ("$schema", "format", "imported", "planted", "partial"):
         del manifest[key]
     for model in manifest["models"]:
         del model["successor_of"], model["from_cache"]

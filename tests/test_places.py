@@ -22,20 +22,20 @@ from generator.schema.places import own_folder
 from harness.bank.reader import BANK_FOLDER, bank_folder
 
 ROOT = Path(__file__).parent.parent
-PARTS = ("generator", "harness", "site_templates", "content/bank", "content/pages")
+PARTS = ("generator", "harness", "site_templates", "content/bank", "content/pages", "docs/schemas")
 
 
 class TestOwnFolder:
     def test_in_a_checkout_it_is_beside_the_packages(self):
-        assert [own_folder(name) for name in ("content", "site_templates")] == [
-            ROOT / "content",
-            ROOT / "site_templates",
-        ]
+        names = ("content", "site_templates", "docs/schemas")
+        assert [own_folder(name) for name in names] == [ROOT / name for name in names]
 
     def test_where_it_was_installed_it_is_inside(self, tmp_path, monkeypatch):
         monkeypatch.setattr(places, "_GENERATOR", tmp_path / "generator")
         (tmp_path / "generator" / "content").mkdir(parents=True)
+        (tmp_path / "generator" / "schemas").mkdir()
         assert own_folder("content") == tmp_path / "generator" / "content"
+        assert own_folder("docs/schemas") == tmp_path / "generator" / "schemas"
 
 
 class TestBankFolder:
@@ -48,7 +48,7 @@ class TestBankFolder:
 
 def inside(name: str) -> str:
     """Where a file of the checkout stands in the wheel."""
-    name = name.replace("generator/reading/", "aibiasbench/")
+    name = name.replace("generator/reading/", "aibiasbench/").replace("docs/schemas/", "schemas/")
     return name if name.startswith(("generator/", "harness/", "aibiasbench/")) else f"generator/{name}"
 
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from generator.data import citation, croissant, datapackage, dictionary
 from generator.data import every_eval_ever as every_eval
+from generator.data.data_manifest import ADDRESS, FORMAT
 from generator.data.receipts import (
     PublishedReceipts,
     ReceiptsEntry,
@@ -37,7 +38,6 @@ from generator.schema.tables import RUN_WIDE, TABLES
 from generator.scoring.reasons import published_reasons
 
 RECOMPUTE = Path(__file__).parent.parent / "recompute"
-MANIFEST_FORMAT = 2
 # Not named in manifest.json: itself, and what is written from it.
 MANIFEST, SUMS = "manifest.json", "SHA256SUMS"
 
@@ -134,7 +134,8 @@ def data_manifest(edition: Edition, files: Sequence[DataFile], receipts: Sequenc
     scored, standing = edition.scored, edition.standing
     agreement = [row for row in scored.tables["agreement"].to_pylist() if row["vendor"] == RUN_WIDE]
     return {
-        "format": MANIFEST_FORMAT,
+        "$schema": ADDRESS,
+        "format": FORMAT,
         "generator_version": version("aibiasbench"),
         "run": json.loads((edition.run.folder / "manifest.json").read_bytes()),
         "simulated": edition.simulated,

@@ -38,6 +38,7 @@ from generator.receipts.pages import receipt_task
 from generator.runs.reader import Each, load_run, shard_keys
 from generator.runs.redactions import read_redactions
 from generator.schema.errors import InputError
+from generator.schema.json_schemas import schema_files
 from generator.scoring.gate import Standing, standing_of
 from generator.scoring.run import Scored, score_run
 
@@ -279,7 +280,8 @@ def write_root(
     cards = [found.card(plan.superseded.get(run)) for run, found in sorted(kept.items())]
     # The feed prints the hash that pins a publication; the data folders are written by now.
     editions = [dataclasses.replace(e, manifest_sha256=_pin(tree.root, e.run_id)) for e in editions]
-    pages = [*render_root(front, editions, kept=cards, removed=plan.removed), *asset_files(front.site)]
+    root = render_root(front, editions, kept=cards, removed=plan.removed)
+    pages = [*root, *asset_files(front.site), *schema_files()]
     for page, data in pages:
         tree.write(page, data)
     for run in plan.removed:

@@ -26,6 +26,7 @@ FORMAT = 1
 HERE = Path(__file__).resolve().parent.parent
 TEMPLATES = own_folder("site_templates")
 PROSE = own_folder("content") / "pages"
+SCHEMAS = own_folder("docs/schemas")
 # Whose version can change what is written.
 LIBRARIES = (
     "altair", "jinja2", "latex2mathml", "markdown-it-py", "markupsafe", "mdit-py-plugins", "numpy", "pagefind",
@@ -78,7 +79,9 @@ def sources_version(content: Path) -> str:
     the hash that the publisher wrote.
     """
     # An install carries templates and words inside the package; `content_version` has them either way.
-    own = [p for p in _files(HERE) if p.relative_to(HERE).parts[0] not in (TEMPLATES.name, PROSE.parent.name)]
+    own = [
+        p for p in _files(HERE) if p.relative_to(HERE).parts[0] not in (TEMPLATES.name, PROSE.parent.name, SCHEMAS.name)
+    ]
     return text_hash(hash_files(HERE, own), content_version(content), *_libraries())
 
 
@@ -86,7 +89,10 @@ def content_version(content: Path) -> str:
     """Return the hash of templates, assets, prose and the site's own files: all that is no run."""
     own = [p for p in _files(content) if p.relative_to(content).parts[0] not in ("runs", "bank")]
     return text_hash(
-        hash_files(TEMPLATES, _files(TEMPLATES)), hash_files(PROSE, _files(PROSE)), hash_files(content, own)
+        hash_files(TEMPLATES, _files(TEMPLATES)),
+        hash_files(PROSE, _files(PROSE)),
+        hash_files(SCHEMAS, _files(SCHEMAS)),
+        hash_files(content, own),
     )
 
 

@@ -13,15 +13,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from generator.edition.edition import Edition, Mode
 from generator.runs.operator_notes import AUDIT_RECORD, NOTE_FILE, read_note, reviewer
 from generator.schema.bank import Frozen, validation_faults
 from generator.schema.errors import InputError
+from generator.schema.json_schemas import PUBLISHED
 
 PUBLICATION = "publication.json"
 FORMAT: Literal[1] = 1
+SCHEMA = f"publication.{FORMAT}.schema.json"
 
 
 class Making(Frozen):
@@ -64,6 +66,7 @@ class Making(Frozen):
 class Publication(Frozen):
     """The whole file."""
 
+    schema_address: str = Field(default=f"{PUBLISHED}/{SCHEMA}", alias="$schema")
     format: Literal[1]
     root: Making
     runs: dict[str, Making]
@@ -78,7 +81,9 @@ def render_publication(
     mode = "files" if front.mode == "files" else "row"
     root = Making.of(front, sources).model_copy(update={"note": (), "mode": mode})
     found = Publication(format=FORMAT, root=root, runs=dict(sorted(runs.items())))
-    return PUBLICATION, json.dumps(found.model_dump(mode="json"), indent=1, ensure_ascii=False).encode() + b"\n"
+    return PUBLICATION, json.dumps(
+        found.model_dump(mode="json", by_alias=True), indent=1, ensure_ascii=False
+    ).encode() + b"\n"
 
 
 def read_publication(dist: Path) -> Publication | None:

@@ -18,7 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from generator.schema.canonical import canonical_json, hash_json, sha256_hex
 from generator.schema.errors import InputError, raise_faults
-from generator.schema.json_files import read_json
+from generator.schema.json_files import read_json, without_schema
+from generator.schema.places import schema_address
 from generator.schema.plain_text import control_faults
 
 REFUSAL = "REFUSAL"
@@ -275,8 +276,8 @@ class Bank(Frozen):
         return canonical_json(self.model_dump(mode="json", exclude={"rules"}))
 
     def snapshot(self) -> bytes:
-        """Return the bytes of `bank.json`: canonical JSON of the bank with its rules (contract: bank, "bank.json")."""
-        data = self.model_dump(mode="json")
+        """Return the bytes of `bank.json`: canonical JSON of the bank and its rules (contract: bank, "bank.json")."""
+        data = {"$schema": schema_address("bank.2.schema.json"), **self.model_dump(mode="json")}
         if self.rules.compliance is None:
             del data["rules"]["compliance"]
         return canonical_json(data)
@@ -353,11 +354,10 @@ def validation_faults(error: ValidationError, where: str) -> list[str]:
 
 def _without_siblings(data: Any) -> Any:
     """Leave out what may stand beside the bank and says nothing of it: `$schema`, and rules that are null."""
-    if not isinstance(data, dict):
-        return data
-    silent = {"$schema"} if isinstance(data.get("$schema"), str) else set()
-    silent |= {"rules"} if data.get("rules") is None else set()
-    return {key: value for key, value in data.items() if key not in silent}
+    data = without_schema(data)
+    if isinstance(data, dict) and data.get("rules") is None:
+        return {key: value for key, value in data.items() if key != "rules"}
+    return data
 
 
 def load_bank(data: Any, where: str) -> Bank:

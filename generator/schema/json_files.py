@@ -34,3 +34,10 @@ def read_json(path: Path, absent: str) -> Any:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not JSON: {error}") from None
     return data
+
+
+def without_schema(data: Any) -> Any:
+    """Return what a file says without `$schema`, the address of its JSON Schema, which may stand in any file."""
+    if isinstance(data, dict) and isinstance(data.get("$schema"), str):
+        return {key: value for key, value in data.items() if key != "$schema"}
+    return data

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 from generator.schema.bank import Frozen, validation_faults
 from generator.schema.columns import FORMATS, LATEST_FORMAT
 from generator.schema.errors import InputError, raise_faults
-from generator.schema.json_files import read_json
+from generator.schema.json_files import read_json, without_schema
 from generator.schema.names import model_fault, run_id_fault, successor_fault
 from generator.schema.panel import Judges, Panel, judge_faults
 from generator.schema.plain_text import control_faults
@@ -137,8 +137,7 @@ class Manifest(Frozen):
 
 
 # What format 2 added: keys of the manifest, and of each of its models.
-_SINCE_2 = ("imported", "planted", "partial")
-_MODEL_SINCE_2 = ("successor_of", "from_cache")
+SINCE_2 = (("imported", "planted", "partial"), ("successor_of", "from_cache"))
 
 
 def _format_faults(data: Any) -> list[str]:
@@ -150,8 +149,8 @@ def _format_faults(data: Any) -> list[str]:
         known = " and ".join(map(str, FORMATS))
         return [f"format {str(found)[:40]} is not known to this release (it knows {known})"]
     models = data.get("models")
-    places: list[tuple[str, Any, tuple[str, ...]]] = [("", data, _SINCE_2)]
-    places += [(f"models.{i}: ", m, _MODEL_SINCE_2) for i, m in enumerate(models if isinstance(models, list) else [])]
+    places: list[tuple[str, Any, tuple[str, ...]]] = [("", data, SINCE_2[0])]
+    places += [(f"models.{i}: ", m, SINCE_2[1]) for i, m in enumerate(models if isinstance(models, list) else [])]
     listed = [(where, item, key) for where, item, keys in places if isinstance(item, dict) for key in keys]
     if found == LATEST_FORMAT:
         return [f"{where}{key}: missing; format {found} needs it" for where, item, key in listed if key not in item]
@@ -192,7 +191,7 @@ def load_manifest(data: Any, where: str) -> Manifest:
     if faults := _format_faults(data):
         raise InputError(*(f"{where}: {fault}" for fault in faults))
     try:
-        manifest = Manifest.model_validate(data)
+        manifest = Manifest.model_validate(without_schema(data))
     except ValidationError as error:
         raise InputError(*validation_faults(error, where)) from None
     found = [run_id_fault(manifest.run_id), *_model_faults(manifest), *_kind_faults(manifest)]

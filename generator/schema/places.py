@@ -8,6 +8,15 @@ _GENERATOR = Path(__file__).resolve().parent.parent
 
 
 def own_folder(name: str) -> Path:
-    """Return a folder of the project: `site_templates` or `content` (bank, pages, site.toml; never runs)."""
-    installed = _GENERATOR / name
+    """Return a folder of the project.
+
+    It is `site_templates`, `content` (bank, pages, site.toml; never runs) or `docs/schemas`, which is called `schemas`
+    where it was installed.
+    """
+    installed = _GENERATOR / Path(name).name
     return installed if installed.is_dir() else _GENERATOR.parent / name
+
+
+def schema_address(name: str) -> str:
+    """Return the address of a JSON Schema as a file in `runs/<run_id>/data/` of a site names it."""
+    return f"../../../schemas/{name}"

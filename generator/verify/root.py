@@ -17,6 +17,7 @@ from generator.pages.search import FOLDER, search_files
 from generator.publishing.build import indexable_pages
 from generator.publishing.old_site import Published
 from generator.schema.errors import ToolError
+from generator.schema.json_schemas import schema_files
 from generator.verify.bytes import Held
 
 
@@ -39,6 +40,7 @@ def _root_files(front: Edition, published: Mapping[str, Published], dist: Path) 
     removed = [p.name for p in sorted((dist / "runs").iterdir()) if p.is_dir() and p.name not in published]
     yield from render_root(front, [], kept=cards, removed=removed)
     yield from asset_files(front.site)
+    yield from schema_files()
     for run in removed:
         yield paths.run_index(run), render_tombstone(front.site, run, front.base_url)
     yield from render_prose(front)

@@ -16,6 +16,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from generator.schema.json_schemas import DIALECT, identity
+from generator.schema.json_schemas import render_schema as render_json_schema
 from harness.plan.records import RunPlan
 from harness.plan.run_toml import OUTSIDE
 
@@ -56,9 +58,9 @@ def render_schema() -> str:
     for name in OUTSIDE:
         del schema["properties"][name]
     schema["required"] = [name for name in schema["required"] if name not in OUTSIDE]
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    schema["title"] = "run.toml"
-    return json.dumps(schema, indent=2, sort_keys=True, allow_nan=False) + "\n"
+    return render_json_schema(
+        {**schema, "$schema": DIALECT, "$id": identity("run.toml.schema.json"), "title": "run.toml"}
+    ).decode()
 
 
 def _keys(record: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:

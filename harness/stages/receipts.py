@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from generator.schema.canonical import receipt_id, sha256_hex
 from generator.schema.columns import LATEST_FORMAT, RECEIPT_SCHEMA, VOTE_FIELDS
 from generator.schema.names import shard_name, simulated
+from generator.schema.places import schema_address
 from generator.schema.verdict import STATUSES, filter_word
 from harness.calls.call import Answer
 from harness.judging.voting import Case
@@ -212,6 +213,7 @@ class ReceiptsWriter:
     def _manifest(self, subjects: int, judges: int, *, partial: bool) -> dict[str, Any]:
         plan = self._plan
         return {
+            "$schema": schema_address(f"run-manifest.{LATEST_FORMAT}.schema.json"),
             "format": LATEST_FORMAT,
             "run_id": plan.run_id,
             "kind": plan.kind,
