@@ -35,6 +35,7 @@ COMMANDS = {
         "generator.commands.verify",
         "Recompute a publication from its receipts and report each mismatch.",
     ),
+    "export": ("generator.commands.export", "Write a published run as one archive, or as a folder to push."),
     "serve": ("generator.commands.serve", "Serve a built site on this machine."),
 }
 

@@ -243,7 +243,7 @@ class TestDataFolder:
     def test_each_file_is_listed(self, edition, tmp_path):
         told = [name for row in rows(section("publication", "Data files")) for name in LISTED.findall(row[0])]
         stems = [name for name in told if not name.startswith(".")]
-        stems += [f"{stem.rpartition('.')[0]}.csv" for stem in stems if stem.endswith(".parquet")]
+        stems += [f"csv/{stem.rpartition('.')[0]}.csv" for stem in stems if stem.endswith(".parquet")]
         patterns = [re.sub("<[^>]+>", "[^/]+", re.escape(stem)) for stem in stems]
         written = [file.name for file in write_downloads(edition, tmp_path / "data")]
         assert [name for name in written if not any(re.fullmatch(p, name) for p in patterns)] == []

@@ -17,9 +17,10 @@ from etils import epath
 from frictionless import Package, system
 from mlcroissant._src.core.issues import GenerationError
 
+from generator.data.csv_text import csv_bytes
 from generator.data.datapackage import field_type
 from generator.schema.canonical import sha256_hex
-from generator.schema.columns import RECEIPT_COLUMNS, VOTE_FIELDS
+from generator.schema.columns import RECEIPT_COLUMNS, VOTE_FIELDS, Column
 from generator.schema.tables import TABLES
 from tests.editions import make_edition, small_bank, write_data
 from tests.serving import served_folder
@@ -196,11 +197,47 @@ class TestDataPackage:
 
     def test_a_flipped_digit_fails(self, data, tmp_path):
         copy = shutil.copytree(data, tmp_path / "copy")
-        path = copy / "cells.csv"
+        path = copy / "csv" / "cells.csv"
         path.write_text(path.read_text().replace("0.5", "0.6", 1))
         with system.use_context(trusted=True):
             report = Package(str(copy / "datapackage.json")).validate()
         assert {e[1] for e in report.flatten(["path", "type"])} == {"hash-count"}
+
+    def test_keys_tell_rows_apart_and_lead_to_rows(self, data, tmp_path):
+        copy = shutil.copytree(data, tmp_path / "copy")
+        first = (copy / "csv" / "judges.csv").read_text().splitlines(keepends=True)[1]
+        with (copy / "csv" / "judges.csv").open("a") as file:
+            file.write(first)
+        tiers = copy / "csv" / "tiers.csv"
+        tiers.write_text(tiers.read_text().replace("sim-beta/two", "sim-beta/other"))
+        with system.use_context(trusted=True):
+            report = Package(str(copy / "datapackage.json")).validate()
+        found = {(task.name, error.type) for task in report.tasks for error in task.errors}
+        assert {name for name, kind in found if kind == "primary-key"} == {"judges"}
+        assert {name for name, kind in found if kind == "foreign-key"} == {
+            "cells", "disparities", "refusal_tests", "comparisons", "receipts/sim-beta__two",
+        }  # fmt: skip
+
+    def test_every_table_but_the_weights_has_a_key(self, data):
+        resources = json.loads((data / "datapackage.json").read_text())["resources"]
+        assert [r["name"] for r in resources if "primaryKey" not in r["schema"]] == [
+            "bootstrap_weights/control_tag",
+            "bootstrap_weights/gender",
+        ]
+
+    def test_it_says_which_fields_are_guarded_and_how(self, data):
+        described = json.loads((data / "datapackage.json").read_text())
+        receipts = next(r for r in described["resources"] if r["name"] == MODEL_SET)
+        guarded = {f["name"] for f in receipts["schema"]["fields"] if f.get("guarded")}
+        assert {"response", "prompt", "judge_1_evidence"} <= guarded
+        assert guarded & {"receipt_id", "repeat", "value", "judge_1_judge"} == set()
+        for mark in described["formulaGuard"]["before"]:
+            text = csv_bytes(pa.table({"t": [f"{mark}x"]}), (Column("t", pa.string(), "A text."),)).decode()
+            assert text.replace('"', "") == f"t\n'{mark}x\n"
+        assert set(described["formulaGuard"]["before"]) == {
+            mark for mark in map(chr, range(0x250))
+            if "'" in csv_bytes(pa.table({"t": [f"{mark}x"]}), (Column("t", pa.string(), "A text."),)).decode()
+        }  # fmt: skip
 
     def test_rows_read_back_as_the_parquet_has_them(self, package, data):
         rows = package.get_resource("scores").read_rows()

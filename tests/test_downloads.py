@@ -28,6 +28,7 @@ from generator.data.table_files import (
     parquet_bytes,
     parts_of,
     sha256sums,
+    stem_of,
     weight_columns,
     write_table,
 )
@@ -68,9 +69,9 @@ def sha256sum(folder: Path) -> subprocess.CompletedProcess[str]:
 
 class TestWriteDownloads:
     def test_every_file_of_the_specification_is_there(self, data):
-        expected = {f"{name}.{ending}" for name in TABLES for ending in ("parquet", "csv")}
-        expected |= {f"receipts/{m}.{e}" for m in ("sim-alpha__one", "sim-beta__two") for e in ("parquet", "csv")}
-        expected |= {f"bootstrap_weights/{a}.{e}" for a in ("gender", "control_tag") for e in ("parquet", "csv")}
+        stems = [*TABLES, *(f"receipts/{m}" for m in ("sim-alpha__one", "sim-beta__two"))]
+        stems += [f"bootstrap_weights/{a}" for a in ("gender", "control_tag")]
+        expected = {name for stem in stems for name in (f"{stem}.parquet", f"csv/{stem}.csv")}
         expected |= {
             "run_manifest.json",
             "manifest.json",
@@ -177,7 +178,9 @@ class TestSums:
     def test_sha256sum_accepts_the_folder(self, data):
         assert sha256sum(data).returncode == 0
 
-    @pytest.mark.parametrize("name", ["scores.csv", "receipts/sim-beta__two.parquet", "manifest.json", "recompute.R"])
+    @pytest.mark.parametrize(
+        "name", ["csv/scores.csv", "receipts/sim-beta__two.parquet", "manifest.json", "recompute.R"]
+    )
     def test_sha256sum_names_the_file_of_a_flipped_byte(self, data, tmp_path, name):
         copy = shutil.copytree(data, tmp_path / "copy")
         body = bytearray((copy / name).read_bytes())
@@ -205,11 +208,11 @@ class TestSplit:
         item = TableFile("t", "T.", columns, self.rows(("age", 3), ("gender", 30)), "t")
         files = write_table(tmp_path, item, {}, limit=1200)
         assert [f.name for f in files if f.ending == "csv"] == [
-            "t__age.csv",
-            "t__gender__1.csv",
-            "t__gender__2.csv",
-            "t__gender__3.csv",
-            "t__gender__4.csv",
+            "csv/t__age.csv",
+            "csv/t__gender__1.csv",
+            "csv/t__gender__2.csv",
+            "csv/t__gender__3.csv",
+            "csv/t__gender__4.csv",
         ]
         assert max(f.bytes for f in files if f.ending == "csv") <= 1200
         assert sum(f.rows for f in files if f.ending == "csv") == 33
@@ -282,7 +285,7 @@ class TestRedactions:
         entry = json.loads((tmp_path / "data/manifest.json").read_text())["receipts"][0]
         assert entry["unchanged"] is False
         assert entry["redactions"][0]["response_sha256"] == sha256_hex(said)
-        with (tmp_path / "data/receipts/sim-alpha__one.csv").open(newline="") as file:
+        with (tmp_path / "data/csv/receipts/sim-alpha__one.csv").open(newline="") as file:
             assert [row["response"].startswith("[Withdrawn") for row in csv.DictReader(file)][4:7] == [
                 False,
                 True,
@@ -415,7 +418,7 @@ class TestDataPage:
             assert f'href="{file.name}" download' in page
             assert file.sha256 in page
         assert page.count('data-example="curl"') == len(
-            {f.name.rpartition(".")[0] if f.rows is not None else f.name for f in files}
+            {stem_of(f.name) if f.rows is not None else f.name for f in files}
         )
 
     def test_the_pinned_hash_is_that_of_the_manifest(self, data):
@@ -475,7 +478,7 @@ class TestCsv:
     def test_each_csv_is_its_parquet(self, data):
         for name, columns in TABLES.items():
             table = pq.read_table(data / f"{name}.parquet")
-            assert (data / f"{name}.csv").read_bytes() == csv_bytes(table, columns)
+            assert (data / "csv" / f"{name}.csv").read_bytes() == csv_bytes(table, columns)
 
 
 class TestPin:

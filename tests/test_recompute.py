@@ -110,7 +110,7 @@ def tampered(data, tmp_path, table_name, column, by, **where):
     row[column] += by
     changed = table.from_pylist(rows, schema=table.schema)
     pq.write_table(changed, folder / f"{table_name}.parquet")
-    pyarrow.csv.write_csv(changed, folder / f"{table_name}.csv", pyarrow.csv.WriteOptions(quoting_style="none"))
+    pyarrow.csv.write_csv(changed, folder / "csv" / f"{table_name}.csv", pyarrow.csv.WriteOptions(quoting_style="none"))
     return folder
 
 
@@ -173,9 +173,11 @@ class TestRecompute:
         rows[at]["value"] = 0.5
         pq.write_table(table.from_pylist(rows, schema=table.schema), folder / f"{name}.parquet")
         if language in BINARIES:
-            before, receipt, after = (folder / f"{name}.csv").read_text().partition(rows[at]["receipt_id"])
+            before, receipt, after = (folder / "csv" / f"{name}.csv").read_text().partition(rows[at]["receipt_id"])
             assert ",1.0,scored," in after
-            (folder / f"{name}.csv").write_text(before + receipt + after.replace(",1.0,scored,", ",0.5,scored,", 1))
+            (folder / "csv" / f"{name}.csv").write_text(
+                before + receipt + after.replace(",1.0,scored,", ",0.5,scored,", 1)
+            )
         code, text = recompute(language, folder)
         assert code != 0
         assert "gender" in text

@@ -39,8 +39,9 @@ def printed(folder):
 @pytest.mark.usefixtures("printed")
 class TestScore:
     def test_writes_every_table_in_both_forms_beside_the_run(self, folder):
-        names = sorted(p.name for p in (folder / "scores").iterdir())
-        assert names == sorted(f"{name}.{ending}" for name in TABLES for ending in ("csv", "parquet"))
+        below = folder / "scores"
+        names = {p.relative_to(below).as_posix() for p in below.rglob("*") if p.is_file()}
+        assert names == {name for table in TABLES for name in (f"{table}.parquet", f"csv/{table}.csv")}
 
     def test_the_files_hold_the_scores(self, folder):
         scored = score_run(load_run(folder))

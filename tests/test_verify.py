@@ -94,13 +94,19 @@ def edit_table(data: Path, name: str, change: Callable[[list[dict[str, Any]]], N
     change(rows)
     table = pa.Table.from_pylist(rows, schema=old.schema)
     pq.write_table(table, data / f"{name}.parquet", compression="zstd")
-    (data / f"{name}.csv").write_bytes(csv_bytes(table, described))
+    (data / "csv" / f"{name}.csv").write_bytes(csv_bytes(table, described))
 
 
 def edit_json(path: Path, change: Callable[[Any], None]) -> None:
     body = json.loads(path.read_text())
     change(body)
     path.write_text(json.dumps(body))
+
+
+def edit_text(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
 
 
 def set_first(column: str, new: Any, /, **where: Any) -> Callable[[list[dict[str, Any]]], None]:
@@ -193,7 +199,7 @@ def text_on(page: str, pattern: str, key: str) -> tuple[Callable[[Path], None], 
 TAMPERED: dict[str, tuple[Callable[[Path], None], str, str]] = {
     # name: (what is done, file that must be named, part of the key that must be named)
     "a byte of a receipts shard": flipped("receipts/sim-alpha__one.parquet"),
-    "a byte of a receipts CSV": flipped("receipts/sim-beta__two.csv"),
+    "a byte of a receipts CSV": flipped("csv/receipts/sim-beta__two.csv"),
     "a byte of the bank": flipped("bank.json"),
     "a byte of the dictionary": flipped("DATA_DICTIONARY.html"),
     "a byte of manifest.json": (plain(lambda d: flip(d / "manifest.json", 300)), "manifest.json", ""),
@@ -204,7 +210,7 @@ TAMPERED: dict[str, tuple[Callable[[Path], None], str, str]] = {
     ),
     "a malformed SHA256SUMS": (plain(lambda d: (d / "SHA256SUMS").write_text("no sums\n")), "SHA256SUMS", "line 1"),
     "a file that nothing lists": (plain(lambda d: (d / "extra.txt").write_text("x")), "extra.txt", ""),
-    "a file gone": (plain(lambda d: (d / "tiers.csv").unlink()), "tiers.csv", "file"),
+    "a file gone": (plain(lambda d: (d / "csv/tiers.csv").unlink()), "csv/tiers.csv", "file"),
     "a score raised": table_cell("scores", "estimate", 99.5, **CONSISTENCY),
     "an interval narrowed": table_cell("scores", "ci_low", 90.0, **CONSISTENCY),
     "a p-value lowered": table_cell("scores", "p", 0.001, metric="excess", attribute="age", model=MODEL),
@@ -231,8 +237,8 @@ TAMPERED: dict[str, tuple[Callable[[Path], None], str, str]] = {
     ),
     "a value changed and excused": (forged(forge_unchanged), "receipts/", ""),
     "a CSV that differs from its Parquet": (
-        forged(lambda d: (d / "cells.csv").write_text((d / "cells.csv").read_text().replace("true", "false", 1))),
-        "cells.csv",
+        forged(lambda d: edit_text(d / "csv/cells.csv", "true", "false")),
+        "csv/cells.csv",
         "unanimous",
     ),
     "the mean band moved": (
@@ -480,13 +486,15 @@ class TestUrl:
         assert verify_url(f"{served[0]}/{DATA}").mismatches == []
 
     def test_a_served_file_that_was_changed_is_found(self, served):
-        flip(served[1] / DATA / "scores.csv")
+        flip(served[1] / DATA / "csv/scores.csv")
         named = {m.file.removeprefix(f"{DATA}/") for m in verify_url(served[0]).mismatches}
-        assert named == {"scores.csv", "manifest.json", "datapackage.json", "croissant.json"}
+        assert named == {"csv/scores.csv", "manifest.json", "datapackage.json", "croissant.json"}
 
     def test_a_file_that_is_not_served_is_found(self, served):
-        (served[1] / DATA / "tiers.csv").unlink()
-        assert any(m.file == f"{DATA}/tiers.csv" and m.recomputed == "absent" for m in verify_url(served[0]).mismatches)
+        (served[1] / DATA / "csv/tiers.csv").unlink()
+        assert any(
+            m.file == f"{DATA}/csv/tiers.csv" and m.recomputed == "absent" for m in verify_url(served[0]).mismatches
+        )
 
     def test_a_name_that_leaves_its_folder_is_never_written(self, served):
         (served[1] / DATA / "SHA256SUMS").write_text(f"{'0' * 64}  ../../../../escaped\n")
@@ -578,7 +586,7 @@ class TestSums:
     def test_a_name_that_could_leave_the_folder_is_unsafe(self, name):
         assert not safe_name(name)
 
-    @pytest.mark.parametrize("name", ["scores.csv", "receipts/a__b.parquet", "every_eval_ever/a/b/c.json"])
+    @pytest.mark.parametrize("name", ["csv/scores.csv", "receipts/a__b.parquet", "every_eval_ever/a/b/c.json"])
     def test_a_published_name_is_safe(self, name):
         assert safe_name(name)
 

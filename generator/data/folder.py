@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from generator.data import citation, croissant, datapackage, dictionary
+from generator.data import citation, croissant, data_card, datapackage, dictionary
 from generator.data import every_eval_ever as every_eval
 from generator.data.data_manifest import ADDRESS, FORMAT
 from generator.data.receipts import (
@@ -123,6 +123,7 @@ def _write_descriptions(edition: Edition, folder: Path, files: tuple[DataFile, .
         "DATA_DICTIONARY.html": dictionary.render_dictionary,
         "datapackage.json": datapackage.descriptor,
         "croissant.json": croissant.descriptor,
+        data_card.NAME: data_card.card,
     }
     return tuple(
         write_bytes(folder, name, make(edition, files), dictionary.FILE_NOTES[name]) for name, make in makers.items()

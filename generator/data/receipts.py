@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from generator.data.csv_text import csv_columns
-from generator.data.table_files import SIZE_LIMIT, DataFile, TableFile, part_text, write_table
+from generator.data.table_files import SIZE_LIMIT, DataFile, TableFile, csv_name, part_text, stem_of, write_table
 from generator.edition.edition import Edition
 from generator.runs.reader import Run, read_written
 from generator.runs.redactions import Redacted, Redactions
@@ -110,13 +110,13 @@ def published_receipts(manifest: Mapping[str, Any], model: str) -> PublishedRece
     )
     listed = {file["name"]: file for file in manifest["files"]}
     columns = receipt_columns(manifest["run"].get("format", 1))
-    names = [name for parquet in entry.files for name in (parquet, parquet.removesuffix("parquet") + "csv")]
+    names = [name for parquet in entry.files for name in (parquet, csv_name(parquet))]
     return PublishedReceipts(tuple(_published(model, listed[name], columns) for name in names), entry)
 
 
 def _published(model: str, entry: Mapping[str, Any], columns: tuple[Column, ...]) -> DataFile:
-    stem, _, ending = entry["name"].rpartition(".")
-    part = stem.removeprefix(_stem(model)).removeprefix("__")
+    ending = entry["name"].rpartition(".")[2]
+    part = stem_of(entry["name"]).removeprefix(_stem(model)).removeprefix("__")
     return DataFile(
         name=entry["name"],
         description=part_text(_description(model), part),

@@ -1,7 +1,8 @@
 """Tables as published files: Parquet with deterministic bytes and CSV, split where one would pass 25 MiB.
 
 A table too large for one file is split by attribute (`cells__age.parquet`), and an attribute that is still too large
-into numbered parts (`cells__age__2.parquet`). Both forms of a table are always split alike.
+into numbered parts (`cells__age__2.parquet`). Both forms of a table are always split alike. CSV files stand apart in
+`csv/`: a folder of Parquet files holds nothing else, and reads as one table.
 
 See contract: tables, "Files".
 """
@@ -24,6 +25,7 @@ from generator.schema.columns import Column, arrow_schema
 
 SIZE_LIMIT = 25 * 1024 * 1024  # the smallest cap of a host (contract: publication, "Hosts and modes")
 _ROW_GROUP = 65_536
+_CSV = "csv/"
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,16 @@ class DataFile:
     def ending(self) -> str:
         """The file's ending, without the dot; empty when it has none."""
         return Path(self.name).suffix[1:]
+
+
+def csv_name(parquet: str) -> str:
+    """Return the name of the CSV form of a Parquet file."""
+    return f"{_CSV}{parquet.removesuffix('parquet')}csv"
+
+
+def stem_of(name: str) -> str:
+    """Return what the two forms of a table have in common: the name of the Parquet file without its ending."""
+    return name.removeprefix(_CSV).rpartition(".")[0]
 
 
 @dataclass(frozen=True)
@@ -118,10 +130,10 @@ def part_text(description: str, part: str) -> str:
 def _write_pair(folder: Path, item: TableFile, part: str, pair: tuple[bytes, bytes]) -> tuple[DataFile, ...]:
     stem = f"{item.name}__{part}" if part else item.name
     what = part_text(item.description, part)
-    forms = (("parquet", item.columns), ("csv", csv_columns(item.columns)))
+    forms = ((f"{stem}.parquet", item.columns), (csv_name(f"{stem}.parquet"), csv_columns(item.columns)))
     files = []
-    for (ending, fields), data in zip(forms, pair, strict=True):
-        file = write_bytes(folder, f"{stem}.{ending}", data, what, table=item.table)
+    for (name, fields), data in zip(forms, pair, strict=True):
+        file = write_bytes(folder, name, data, what, table=item.table)
         files.append(dataclasses.replace(file, rows=item.rows.num_rows, fields=fields, part=part))
     return tuple(files)
 

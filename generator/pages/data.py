@@ -9,7 +9,6 @@ import itertools
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Any
 
 from markupsafe import Markup
@@ -17,7 +16,7 @@ from markupsafe import Markup
 from generator.data import citation, croissant
 from generator.data.description import description, keywords
 from generator.data.dictionary import OTHER_TABLES, TABLE_NOTES
-from generator.data.table_files import DataFile
+from generator.data.table_files import DataFile, stem_of
 from generator.edition import paths
 from generator.edition.edition import Edition
 from generator.html.frame import frame, render_page
@@ -123,7 +122,7 @@ def sections(edition: Edition, files: Sequence[DataFile]) -> tuple[Section, ...]
     for key, heading in SECTIONS.items():
         own = [f for f in files if _section_of(f) == key]
         lines = []
-        for stem, group in itertools.groupby(own, key=lambda f: f.name if f.rows is None else _stem(f.name)):
+        for stem, group in itertools.groupby(own, key=lambda f: f.name if f.rows is None else stem_of(f.name)):
             pair = tuple(group)
             commands = "\n".join(download_command(edition, f) for f in pair)
             shown = examples(pair[0].name, pair[1].name) if pair[0].rows is not None else ()
@@ -133,10 +132,6 @@ def sections(edition: Edition, files: Sequence[DataFile]) -> tuple[Section, ...]
         elif lines:
             found.append(Section(key or "other", heading, SECTION_NOTES[key], tuple(lines)))
     return tuple(found)
-
-
-def _stem(name: str) -> str:
-    return str(PurePosixPath(name).with_suffix(""))
 
 
 def schema_org(edition: Edition, files: Sequence[DataFile]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pyarrow as pa
 
+from generator.machine.site_tree import fresh_tree
 from generator.schema import bounded_files
 from generator.schema.bank import Bank, load_bank
 from generator.schema.canonical import canonical_json, sha256_hex
@@ -219,16 +221,22 @@ class PublishedRun:
         target = Path(folder)
         if target.exists():
             raise InputError(f"{target}: is there already; give a folder that is not")
-        for name in self._files:
-            place = target / name
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(self.read(name))
-        (target / MANIFEST).write_bytes(self._data)
+        with fresh_tree(target) as folder:
+            for name, data in self.contents():
+                place = folder / name
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(data)
+        return target
+
+    def contents(self) -> Iterator[tuple[str, bytes]]:
+        """Yield (name, bytes) of every file of the data folder as it was published, in the order of their names."""
         try:
-            (target / _SUMS).write_bytes(self._source.read(_SUMS, bounded_files.JSON))
+            sums = self._source.read(_SUMS, bounded_files.JSON)
         except FileNotFoundError:
             raise InputError(f"{self._source.where}: {_SUMS} is not there; a data folder has it") from None
-        return target
+        own = {MANIFEST: self._data, _SUMS: sums}
+        for name in sorted({*self._files, *own}, key=str.encode):
+            yield name, own[name] if name in own else self.read(name)
 
     def _known(self, model: str) -> str:
         """Return the name of a model's files; raises InputError when the run has no such model."""

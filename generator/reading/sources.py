@@ -24,6 +24,8 @@ from generator.schema.bounded_files import read_bytes
 from generator.schema.errors import InputError
 from generator.verify.fetch import not_fetched
 
+from .archive import is_zstd, unpacked
+
 MANIFEST = "manifest.json"
 _TIMEOUT = 30.0  # seconds without a byte
 _PAGES = ("index.html", MANIFEST)
@@ -68,7 +70,10 @@ class FolderSource:
 
 @dataclass(frozen=True)
 class ArchiveSource:
-    """A data folder in a ZIP or tar archive; `prefix` is its place in there, "" or a path with a slash at the end."""
+    """A data folder in a ZIP or tar archive, the latter packed in any way.
+
+    `prefix` is its place in there, "" or a path with a slash at the end.
+    """
 
     path: Path
     prefix: str = ""
@@ -85,7 +90,7 @@ class ArchiveSource:
             if zipfile.is_zipfile(self.path):
                 with zipfile.ZipFile(self.path) as packed, packed.open(self.prefix + name) as member:
                     return self._bounded(member, name, most)
-            with tarfile.open(self.path) as tape:
+            with tarfile.open(self._tape) as tape:
                 found = tape.extractfile(tape.getmember(self.prefix + name))
                 if found is None:
                     raise InputError(f"{self.where}: {name} is not a file")
@@ -95,6 +100,10 @@ class ArchiveSource:
             raise FileNotFoundError(name) from None
         except _DAMAGED as error:
             raise InputError(f"{self.where}: {name} cannot be unpacked: {_reason(error)}") from None
+
+    @property
+    def _tape(self) -> Path:
+        return unpacked(self.path) if is_zstd(self.path) else self.path
 
     def _bounded(self, member: IO[bytes], name: str, most: int) -> bytes:
         data = member.read(most + 1)
@@ -109,7 +118,7 @@ class ArchiveSource:
                 with zipfile.ZipFile(self.path) as packed:
                     names = packed.namelist()
             else:
-                with tarfile.open(self.path) as tape:
+                with tarfile.open(self._tape) as tape:
                     names = [member.name for member in tape if member.isfile()]
         except (*_DAMAGED, OSError) as error:
             raise InputError(f"{self.path}: neither a folder nor a ZIP or tar archive: {_reason(error)}") from None

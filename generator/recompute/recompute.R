@@ -4,7 +4,7 @@ folder <- if (length(args)) args[1] else "."
 
 # Base R has no fast CSV reader: name the columns that are used, the others are skipped while reading.
 read <- function(pattern, wanted = NULL) {
-  files <- Sys.glob(file.path(folder, paste0(pattern, ".csv")))
+  files <- Sys.glob(file.path(folder, "csv", paste0(pattern, ".csv")))
   do.call(rbind, lapply(files, function(path) {
     header <- strsplit(readLines(path, 1), ",")[[1]]
     classes <- if (is.null(wanted)) NA else ifelse(header %in% wanted, NA, "NULL")

@@ -17,8 +17,8 @@ function parseCsv(text) {
   return body.map((row) => Object.fromEntries(header.map((name, i) => [name, row[i]])));
 }
 function read(stem, sub = "") {
-  const files = readdirSync(`${folder}/${sub}`).filter((name) => name.endsWith(".csv") && (stem === "" || name.split(/__|[.]/)[0] === stem));
-  return files.sort().flatMap((name) => parseCsv(readFileSync(`${folder}/${sub}/${name}`, "utf8")));
+  const files = readdirSync(`${folder}/csv/${sub}`).filter((name) => name.endsWith(".csv") && (stem === "" || name.split(/__|[.]/)[0] === stem));
+  return files.sort().flatMap((name) => parseCsv(readFileSync(`${folder}/csv/${sub}/${name}`, "utf8")));
 }
 const number = (text) => (text === "" ? NaN : Number(text));
 const sum = (values) => values.reduce((total, value) => total + value, 0);

@@ -48,7 +48,7 @@ from generator.verify.hashes import (
     check_sums,
     safe_name,
 )
-from generator.verify.tables import check_csv, check_table, file_notes, read_table, table_files
+from generator.verify.tables import check_csv, check_table, csv_form, file_notes, read_table, table_files
 from generator.verify.told import ToldManifest, ToldRun, read_told
 
 _T = TypeVar("_T")
@@ -222,8 +222,7 @@ def check_tables(folder: Path, recomputed: Recomputed, findings: Findings) -> di
         if len(files) == 1 and len(findings.mismatches) == before:
             found[table] = published
         for name, part in zip(files, parts, strict=True):
-            csv_name = name.removesuffix("parquet") + "csv"
-            check_csv(folder / csv_name, csv_name, part, columns, findings)
+            check_csv(*csv_form(folder, name), part, columns, findings)
     return found
 
 
@@ -235,8 +234,7 @@ def check_receipts_csv(folder: Path, findings: Findings) -> None:
         columns = next((c for c in known if table.column_names == [column.name for column in c]), None)
         if columns is None:
             continue  # load_run has named the columns that are wrong
-        csv_name = name.removesuffix("parquet") + "csv"
-        check_csv(folder / csv_name, csv_name, table, columns, findings)
+        check_csv(*csv_form(folder, name), table, columns, findings)
 
 
 def check_weights(folder: Path, recomputed: Recomputed, findings: Findings) -> None:
@@ -258,7 +256,7 @@ def check_weights(folder: Path, recomputed: Recomputed, findings: Findings) -> N
             for row in wrong[:20]:
                 findings.add(name, f"row {row}|{concept}", published[concept][int(row)].as_py(), counts[row, place])
         columns = weight_columns(published.column_names)
-        check_csv(folder / f"bootstrap_weights/{attribute}.csv", name[:-7] + "csv", published, columns, findings)
+        check_csv(*csv_form(folder, name), published, columns, findings)
 
 
 def check_summary(manifest: dict[str, Any], recomputed: Recomputed, findings: Findings) -> None:

@@ -15,7 +15,7 @@ from generator.schema.errors import InputError
 from generator.schema.tables import TABLES
 from generator.scoring.run import Scored
 from generator.verify.findings import Findings
-from generator.verify.tables import check_csv, check_table, read_table
+from generator.verify.tables import check_csv, check_table, csv_form, read_table
 
 SCORES_FOLDER = "scores"
 _PLACE = ("concept", "framing", "group", "repeat")
@@ -54,4 +54,5 @@ def check_run_tables(folder: Path, scored: Scored, findings: Findings) -> None:
         before = len(findings.mismatches)
         check_table(f"{label}.parquet", published, scored.tables[name], columns, findings, keys=TABLE_KEYS[name])
         if not any(m.key == "columns" for m in findings.mismatches[before:]):
-            check_csv(path.with_suffix(".csv"), f"{label}.csv", published, columns, findings)
+            csv, csv_label = csv_form(folder / SCORES_FOLDER, path.name)
+            check_csv(csv, f"{SCORES_FOLDER}/{csv_label}", published, columns, findings)

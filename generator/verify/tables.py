@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from generator.data.csv_text import csv_bytes, csv_columns
+from generator.data.table_files import csv_name
 from generator.schema.columns import Column, arrow_schema
 from generator.schema.errors import InputError
 from generator.schema.parquet_files import TABLE, read_parquet
@@ -58,6 +59,13 @@ def file_notes(path: Path) -> dict[str, str]:
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path}: not a readable Parquet file: {str(error).splitlines()[0]}") from None
     return {key.decode(errors="replace"): value.decode(errors="replace") for key, value in notes.items()}
+
+
+def csv_form(folder: Path, parquet: str) -> tuple[Path, str]:
+    """Return path and name of the CSV form of a Parquet file; earlier releases had it right beside."""
+    name, beside = csv_name(parquet), f"{parquet.removesuffix('parquet')}csv"
+    older = (folder / beside).is_file() and not (folder / name).is_file()
+    return (folder / beside, beside) if older else (folder / name, name)
 
 
 def check_csv(path: Path, name: str, table: pa.Table, columns: Sequence[Column], findings: Findings) -> None:

@@ -160,7 +160,7 @@ def _read_redactions(folder: Path) -> object:
 BANK = f"--bank {SHIPPED_BANK}"
 JUDGED = ("score {}/run --out {}/out", "verify {}/run", "audit sample {}/run --replace")
 IN_DATA = (
-    "croissant.json", "datapackage.json", "manifest.json", "run_manifest.json", "scores.parquet", "scores.csv",
+    "croissant.json", "datapackage.json", "manifest.json", "run_manifest.json", "scores.parquet", "csv/scores.csv",
     "bank.json", "SHA256SUMS", "receipts/sim-alpha__one.parquet", "cells.parquet",
 )  # fmt: skip
 
