@@ -108,6 +108,7 @@ system: ## Programs outside Python that the tests drive: Chromium, R, Java
 reference: | $(PY) ## Write the reference pages and JSON Schemas again from the code
 	$(PY) -m harness.plan.reference docs
 	$(PY) -m generator.publishing.json_schemas docs/schemas
+	$(PY) -m harness.importing.map_schema docs/schemas
 	$(PY) -m tests.reference_docs
 	$(PY) -m tests.contract_blocks
 

@@ -18,6 +18,7 @@ from generator.publishing.provenance import render_publication
 from generator.schema.canonical import hash_json
 from generator.schema.columns import FORMATS
 from generator.schema.json_schemas import schema_files
+from harness.importing.map_schema import NAME, map_schema
 from tests.editions import make_edition, small_bank, write_data
 
 ROOT = Path(__file__).parent.parent
@@ -52,7 +53,7 @@ def own_schema(site: Path, name: str) -> Draft202012Validator:
 class TestFiles:
     def test_they_are_current(self):
         found = {p.name: p.read_bytes() for p in SCHEMAS.glob("*") if p.name != "run.toml.schema.json"}
-        assert found == made_schemas(), "type: make reference"
+        assert found == {**made_schemas(), NAME: map_schema()}, "type: make reference"
 
     @pytest.mark.parametrize("path", sorted(SCHEMAS.glob("*")), ids=lambda p: p.name)
     def test_each_is_a_schema_with_a_name_of_its_own(self, path):
@@ -71,6 +72,18 @@ class TestFiles:
             )
 
 
+class TestImportMap:
+    def test_the_map_of_the_guide_keeps_to_it_and_a_wrong_one_fails(self):
+        guide = (ROOT / "docs" / "how-to" / "import.md").read_text()
+        data = tomllib.loads(guide.split("```toml map.toml\n")[1].split("```")[0])
+        data = json.loads(json.dumps(data, default=str))
+        schema = validator(NAME)
+        schema.validate(data)
+        for wrong in ({"judges": []}, {"rubrics": {}}, {"columns": {**data["columns"], "response": 3}}, {"more": 1}):
+            assert not schema.is_valid({**data, **wrong}), wrong
+        assert not schema.is_valid({key: value for key, value in data.items() if key != "run"})
+
+
 class TestPublished:
     @pytest.mark.parametrize("name", NAMED)
     def test_a_file_keeps_to_the_schema_that_it_names(self, site, name):
@@ -79,7 +92,7 @@ class TestPublished:
     @pytest.mark.parametrize("name", NAMED)
     def test_it_fails_without_a_key_with_one_too_many_and_with_another_type(self, site, name):
         data, schema = json.loads((site / name).read_bytes()), own_schema(site, name)
-        optional = {"$schema", "rules"}
+        optional = {"$schema", "rules", "roles"}
         for key in data.keys() - optional:
             assert not schema.is_valid({k: v for k, v in data.items() if k != key}), key
             assert not schema.is_valid({**data, key: 1.25}), key

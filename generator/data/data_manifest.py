@@ -75,8 +75,15 @@ class AuditCoverage(Frozen):
     not_covered: tuple[str, ...] = Field(strict=False)
 
 
+class PublishedRoles(Frozen):
+    """What the attributes of the bank are for; of the controls that of the band's lower edge stands first."""
+
+    demographic: tuple[str, ...] = Field(strict=False)
+    controls: tuple[str, ...] = Field(strict=False)
+
+
 class DataManifest(Frozen):
-    """The whole file. `run` is the harness's manifest as it is."""
+    """The whole file. `run` is the harness's manifest as it is; earlier releases published no `roles`."""
 
     format: Literal[2]
     generator_version: str
@@ -86,6 +93,7 @@ class DataManifest(Frozen):
     reasons: tuple[PublishedReason, ...] = Field(strict=False)
     withheld: tuple[str, ...] = Field(strict=False)
     resamples: int = Field(ge=0)
+    roles: PublishedRoles | None = None
     mean_band: dict[str, Any]
     gate: tuple[PublishedGate, ...] = Field(strict=False)
     audit: tuple[dict[str, Any], ...] = Field(strict=False)

@@ -9,6 +9,7 @@ See contract: publication, "JSON Schemas".
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ from generator.schema.places import own_folder
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 FOLDER = own_folder("docs/schemas")
 PUBLISHED = "schemas"  # below the root of a site
+_CITATION = re.compile(r"\s*\((?:contract|methodology): [^)]*\)")
 _KEY = {"$schema": {"type": "string", "format": "uri-reference", "description": "The address of this schema."}}
 
 
@@ -30,7 +32,15 @@ def schema_of(model: type[BaseModel], name: str, title: str, about: str) -> dict
     """Return the schema of what a record reads, its key `$schema` included; `name` is that of the schema's file."""
     made = model.model_json_schema(by_alias=True)
     made["properties"] = {**_KEY, **made["properties"]}
+    for record in made.get("$defs", {}).values():
+        if "description" in record:
+            record["description"] = _for_readers(record["description"])
     return {**made, "$schema": DIALECT, "$id": identity(name), "title": title, "description": about}
+
+
+def _for_readers(docstring: str) -> str:
+    """Return a docstring without line breaks, and without what it says of where in the contract its rule stands."""
+    return " ".join(_CITATION.sub("", docstring).split())
 
 
 def identity(name: str) -> str:

@@ -20,6 +20,7 @@ from generator.schema.errors import InputError
 from generator.schema.names import shard_name
 from generator.schema.panel import Judges, declared_panel
 from generator.schema.parquet_files import SHARD
+from generator.schema.places import schema_address
 from generator.schema.verdict import STATUSES
 from harness.importing.import_map import ImportMap
 from harness.importing.rows import ImportedRow, ImportedRows
@@ -141,6 +142,7 @@ def _manifest(item: ImportedRun, shards: list[dict[str, Any]], counts: Counter[s
     # A draw of its own for each import, and the same one for the same import.
     seed = int(bank.sha256[:8], 16)
     return {
+        "$schema": schema_address(f"run-manifest.{LATEST_FORMAT}.schema.json"),
         "format": LATEST_FORMAT,
         "run_id": item.run_id,
         "kind": "imported",
