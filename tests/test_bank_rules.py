@@ -48,7 +48,7 @@ def faults(bank: Bank) -> list[str]:
 
 class TestHash:
     def test_bank_1_0_0_keeps_its_hash_with_rules_beside_it(self) -> None:
-        assert data_of(BANK).keys() == {"version", "attributes", "concepts", "rubrics", "rules"}
+        assert data_of(BANK).keys() == {"$schema", "version", "attributes", "concepts", "rubrics", "rules"}
         assert BANK.sha256 == SHA256_OF_1_0_0
 
     def test_other_rules_are_the_same_instrument(self) -> None:
