@@ -126,6 +126,7 @@ def responsible_ai(edition: Edition) -> dict[str, Any]:
     """Return the Croissant RAI fields, facts of the run taken from its manifest and standing."""
     manifest = edition.run.manifest
     judges = list(manifest.judges.all)
+    varied = ", ".join(attribute.label for attribute in edition.run.bank.attributes)
     source = "simulated programs" if manifest.simulated else "the models' endpoints"
     return {
         "rai:dataCollection": f"Each prompt was sent {times(edition)} to {source}; every reply is kept.",
@@ -152,14 +153,14 @@ def responsible_ai(edition: Edition) -> dict[str, Any]:
             "Comparing how alike a model treats persons of different groups; checking the published scores."
         ],
         "rai:dataLimitations": [
-            "US-English prompts; judges are language models; consistency is not fairness and certifies nothing."
+            "The prompts of one bank in one language; judges are language models; consistency is not fairness and certifies nothing."
         ],
         "rai:dataBiases": [
             "Judges may share biases with the models they label; groups and scenarios are the bank's choice."
         ],
         "rai:dataSocialImpact": "Prompts name groups of people; answers may be offensive or wrong and stand as given.",
         "rai:personalSensitiveInformation": [
-            "Persons in the prompts are invented; they are described by group terms such as religion or disability."
+            f"Persons in the prompts are invented; they are described by group terms of these attributes: {varied}."
         ],
         "rai:dataReleaseMaintenancePlan": (
             "A published run is never changed, except that a response may be withdrawn with its reason stated."

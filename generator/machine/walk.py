@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-DEEPEST = 32  # folders; a publication has seven
+DEEPEST = 32  # folders; a publication has fewer than ten
 
 
 @dataclass(frozen=True)

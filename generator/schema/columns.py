@@ -131,7 +131,7 @@ RECEIPT_COLUMNS: tuple[Column, ...] = (
         "SHA-256 of the canonical JSON of the rubric in bank.json without its own key sha256.",
         raw=True,
     ),
-    Column("framing", pa.string(), "direct or professional.", raw=True),
+    Column("framing", pa.string(), "Framing, one of the bank's.", raw=True),
     Column("group", pa.string(), "Group named in this prompt.", raw=True),
     Column("group_np", pa.string(), "The group's noun phrase as it stands in the prompt.", null=_IMPORT, imported=True),
     Column("prompt", pa.string(), "The prompt as sent.", null=_IMPORT, imported=True),

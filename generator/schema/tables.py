@@ -56,7 +56,7 @@ _PROVENANCE = (
 )
 _ATTRIBUTE = Column("attribute", _TEXT, "Attribute.", raw=True)
 _CONCEPT = Column("concept", _TEXT, "Scenario.", raw=True)
-_FRAMING = Column("framing", _TEXT, "Framing.", raw=True)
+_FRAMING = Column("framing", _TEXT, "Framing, one of the bank's.", raw=True)
 
 
 def _interval(unit: str, null: str, prefix: str = "") -> tuple[Column, Column]:

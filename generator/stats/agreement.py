@@ -1,4 +1,4 @@
-"""Agreement of the two primary judges: seven statistics with intervals, the gate, and the warning beside a weak pass.
+"""Agreement of the two primary judges: its statistics with intervals, the gate, and the warning beside a weak pass.
 
 Every statistic is a function of contingency tables. The first two axes are the vote of the first and of the second
 primary judge. Codes 0 to k-1 are the rubric's scale from low to high; code k is REFUSAL. Further axes are carried
@@ -137,7 +137,7 @@ def minority_agreement(table: FloatArray, modal: int) -> FloatArray:
 
 
 def statistics(table: FloatArray, modal: int) -> FloatArray:
-    """Return all seven numbers named in `STATISTICS`, in that order.
+    """Return the numbers named in `STATISTICS`, in that order.
 
     Args:
         table: counts of pairs, float array (k+1, k+1, ...), REFUSAL last.
@@ -226,7 +226,7 @@ def agreement(tables: FloatArray, resamples: Resamples) -> Agreement:
         resamples: resamples of the same concepts in the same order, over all attributes.
 
     Returns:
-        The seven numbers with expanded percentile intervals. Below two concepts with a pair there are no intervals.
+        These numbers with expanded percentile intervals. Below two concepts with a pair there are no intervals.
     """
     table = tables.sum(axis=0)
     # REFUSAL has no place on an ordered scale, so kappa and its relatives leave it out.
