@@ -153,7 +153,7 @@ def responsible_ai(edition: Edition) -> dict[str, Any]:
             "Comparing how alike a model treats persons of different groups; checking the published scores."
         ],
         "rai:dataLimitations": [
-            "The prompts of one bank in one language; judges are language models; consistency is not fairness and certifies nothing."
+            "One bank's prompts in one language; judges are language models; consistency is no certificate of fairness."
         ],
         "rai:dataBiases": [
             "Judges may share biases with the models they label; groups and scenarios are the bank's choice."

@@ -167,12 +167,16 @@ def _control(bank: Bank, control: str | None) -> dict[str, Any] | None:
 
 
 def _quotas(bank: Bank) -> list[dict[str, Any]]:
-    """Return, for every category, how many concepts the rules ask of an attribute of each kind."""
+    """Return, for every category, how many concepts the rules ask of an attribute of each kind; none without quotas."""
     quotas = bank.rules.quotas
-    return [
-        {"category": c, **{kind: quotas.get(kind, {}).get(c, 0) for kind in ("demographic", "control")}}
-        for c in bank.categories
-    ]
+    return (
+        []
+        if not quotas
+        else [
+            {"category": c, **{kind: quotas.get(kind, {}).get(c, 0) for kind in ("demographic", "control")}}
+            for c in bank.categories
+        ]
+    )
 
 
 def bank_facts(bank: Bank) -> dict[str, Any]:
@@ -191,7 +195,7 @@ def bank_facts(bank: Bank) -> dict[str, Any]:
         "framings": list(bank.framings),
         "group_counts": sorted(len(a.groups) for a in bank.attributes),
         "quotas": _quotas(bank),
-        "ceiling_share": Safe(number(100 * bank.rules.ceiling_share, 0)),
+        "ceiling_share": Safe(number(100 * bank.rules.ceiling_share, 0)) if bank.rules.ceiling_share < 1 else None,
         "leveled": list(bank.leveled),
         "compliance": [c for c in bank.categories if c in bank.compliance],
     }

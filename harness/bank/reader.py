@@ -205,7 +205,7 @@ def folded(text: str) -> str:
 def expanded_terms(group: GroupEntry, patterns: tuple[str, ...], people: tuple[str, ...]) -> tuple[str, ...]:
     """Return a group's mask terms: those written, then each of its words in each pattern, no term twice.
 
-    A pattern with `{people}` gives one term for each of `people`: so "white person" is a term where "white" is not.
+    A pattern with `{people}` gives one term for each of `people`: so "tall person" is a term where "tall" is not.
     """
     terms = list(group.mask_terms)
     for word in group.mask_words:
