@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -18,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.bench.calls import calls, inspect_python
+from tests.bench.history import Record, append, commit, ratios, read_history, slower
 from tests.bench.measure import Measured, machine, measure
 from tests.bench.peer_rows import write_hugo_files, write_peer_rows
 from tests.bench.runs import MODELS, make_bench_run
@@ -126,7 +128,15 @@ def site(table: Table, folder: Path, size: int) -> None:
         shutil.rmtree(out, ignore_errors=True)
         shutil.rmtree(folder / ".cache", ignore_errors=True)
 
+    def pictures_warm() -> None:
+        shutil.rmtree(out, ignore_errors=True)
+        for kept in ("publish", "scores"):
+            shutil.rmtree(folder / ".cache" / kept, ignore_errors=True)
+
     table.time("publish, everything", rows, publish, cold)
+    table.time("publish, scores cold, pictures warm", rows, publish, pictures_warm)
+    verify = [sys.executable, "-m", "generator", "verify", str(out), "--strict", "--content", str(content)]
+    table.time("verify --strict", rows, lambda: measure(verify, cwd=ROOT), lambda: None)
     table.time("publish, nothing changed", rows, publish, lambda: None)
     table.time("publish, one shard changed", rows, publish, lambda: exchange(run, spare))
 
@@ -177,7 +187,7 @@ def main() -> None:
     parser.add_argument("--venv", type=Path, default=Path("/tmp/aibiasbench-bench/hugo"))
     asked = parser.parse_args()
     sizes = [int(size) for size in asked.sizes.split(",")]
-    facts, table = machine(), Table(asked.repeats)
+    facts, load, table = machine(), os.getloadavg()[0], Table(asked.repeats)
     asked.folder.mkdir(parents=True, exist_ok=True)
     parts = asked.parts.split(",")
     if "peers" in parts:
@@ -188,8 +198,13 @@ def main() -> None:
         calls(table.time, asked.folder / "calls", inspect_python(asked.venv.with_name("inspect")))
     if "scale" in parts:
         scale(table, asked.folder, sizes)
-    print(f"{dt.date.today()}: {facts}; output on {asked.folder}; medians of {asked.repeats}.\n")
+    print(f"{dt.date.today()}: {facts}; load {load:.1f}; output on {asked.folder}; medians of {asked.repeats}.\n")
     print(table.markdown())
+    record = Record(str(dt.date.today()), facts, commit(ROOT), ratios(table.rows))
+    print("", *(f"{name}: {ratio:.2f}" for name, ratio in record.ratios.items()), sep="\n")
+    print(*slower(record, read_history()), sep="\n")
+    if record.ratios:
+        append(record)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Measures a command: wall clock, processor time and peak resident memory of the whole process tree."""
+"""Measures a command: wall clock, processor time and peak memory of the whole process tree."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Measured:
-    """One run of a command; `own` is what it printed after SECONDS, if anything."""
+    """One run of a command; `own` is what it printed after SECONDS, if anything.
+
+    `peak_mb` is the proportional set size of all processes together: a page that several share counts once.
+    """
 
     wall: float
     cpu: float
@@ -26,10 +29,18 @@ class Measured:
     output: str
 
 
+def proportional(process: int) -> int:
+    """Bytes of a process, of each page as much as its share in it; 0 once it has ended."""
+    try:
+        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+
+
 def tree_usage(root: int) -> tuple[int, dict[int, float]]:
-    """Resident bytes of a process and all below it (shared pages count in each), and processor seconds of each."""
+    """Proportional bytes of a process and all below it together, and processor seconds of each."""
     children: dict[int, list[int]] = {}
-    resident: dict[int, int] = {}
     seconds: dict[int, float] = {}
     for folder in Path("/proc").iterdir():
         entry = folder.name
@@ -39,29 +50,30 @@ def tree_usage(root: int) -> tuple[int, dict[int, float]]:
             except (OSError, ValueError):
                 continue
             children.setdefault(int(fields[1]), []).append(int(entry))
-            resident[int(entry)] = int(fields[21]) * PAGE
             seconds[int(entry)] = (int(fields[11]) + int(fields[12])) / TICKS
     tree, todo = [], [root]
     while todo:
         process = todo.pop()
         tree.append(process)
         todo += children.get(process, [])
-    return sum(resident.get(p, 0) for p in tree), {p: seconds[p] for p in tree if p in seconds}
+    return sum(map(proportional, tree)), {p: seconds[p] for p in tree if p in seconds}
 
 
 def measure(command: list[str], *, cwd: Path | None = None, env: dict[str, str] | None = None) -> Measured:
     """Run a command to its end; raises RuntimeError with its output when it fails."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
+    # Python keeps compiled modules, as it does where a program is used.
+    known = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     process = subprocess.Popen(
-        command, cwd=cwd, env={**os.environ, **(env or {})}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command, cwd=cwd, env={**known, **(env or {})}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     peak, seconds = 0, dict[int, float]()
     ended = threading.Event()
 
     def sample() -> None:
         nonlocal peak
-        while not ended.wait(0.05):
+        while not ended.wait(0.1):
             size, used = tree_usage(process.pid)
             peak = max(peak, size)
             seconds.update(used)
@@ -88,8 +100,6 @@ def machine() -> str:
     model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
     memory = os.sysconf("SC_PHYS_PAGES") * PAGE / 1e9
     cores = len(os.sched_getaffinity(0))
-    load = os.getloadavg()[0]
     return (
-        f"{model}, {cores} processors, {memory:.0f} GB, Linux {platform.release()}, "
-        f"Python {platform.python_version()}, load {load:.1f} at the start"
+        f"{model}, {cores} processors, {memory:.0f} GB, Linux {platform.release()}, Python {platform.python_version()}"
     )
