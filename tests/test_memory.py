@@ -23,6 +23,20 @@ from generator.machine.memory import spare_memory
 spare_memory()
 print(pa.table({"a": [1]}).to_pandas().shape, pa.default_memory_pool().backend_name)
 """
+GIVEN = """
+from generator.machine.memory import give_back, spare_memory
+spare_memory()
+texts = [bytes(2_000) for i in range(50_000)]
+keep = texts[::1000]
+def resident():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmRSS"))
+full = resident()
+import gc
+del texts
+gc.collect()
+give_back()
+print(resident() < full - 20_000)
+"""
 
 
 def out(code: str) -> str:
@@ -36,3 +50,6 @@ class TestSpareMemory:
 
     def test_where_pandas_is_in_use_it_stays_so(self):
         assert out(LATER) == "(1, 1) system\n"
+
+    def test_what_is_free_goes_back(self):
+        assert out(GIVEN) == "True\n"

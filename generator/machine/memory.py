@@ -5,6 +5,8 @@ Changes no byte of what is written.
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import os
 import sys
 from collections.abc import Sequence
@@ -28,8 +30,25 @@ class _NoPandas(MetaPathFinder):
         return None
 
 
+@functools.cache
+def _library() -> ctypes.CDLL | None:
+    """Return the C library where it is GNU's; others have no such call."""
+    try:
+        library = ctypes.CDLL(None)
+    except (OSError, TypeError):
+        return None
+    return library if hasattr(library, "malloc_trim") else None
+
+
+def give_back() -> None:
+    """Give what is free to the system, after a piece of work: the C library would keep it for the next one."""
+    library = _library()
+    if library is not None:
+        library.malloc_trim(0)
+
+
 def spare_memory() -> None:
-    """Have this process load no pandas, and have Arrow give memory back to the system as the C library does."""
+    """Have this process load no pandas, and have Arrow take its memory from the C library, which can give it back."""
     if "pandas" not in sys.modules and not any(isinstance(finder, _NoPandas) for finder in sys.meta_path):
         sys.meta_path.insert(0, _NoPandas())
     if "pyarrow" in sys.modules:

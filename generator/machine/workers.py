@@ -23,7 +23,7 @@ from multiprocessing.process import BaseProcess
 from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
-from generator.machine.memory import spare_memory
+from generator.machine.memory import give_back, spare_memory
 from generator.schema.errors import InputError
 
 T = TypeVar("T")
@@ -72,7 +72,7 @@ class Pool(Workers):
 
     def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
         """Queue a task."""
-        return self._pool.submit(function, *arguments)
+        return self._pool.submit(_task, function, *arguments)
 
     def each(self, task: Callable[[str], T], names: Sequence[str]) -> list[T]:
         """Run a task for every name, several names to a process at a time: they share what the task makes once."""
@@ -82,8 +82,15 @@ class Pool(Workers):
         return [found for chunk in pending for found in chunk.result()]
 
 
+def _task(function: Callable[..., T], *arguments: Any) -> T:
+    try:
+        return function(*arguments)
+    finally:
+        give_back()
+
+
 def _chunk(task: Callable[[str], T], names: Sequence[str]) -> list[T]:
-    return [task(name) for name in names]
+    return [_task(task, name) for name in names]
 
 
 class Cluster(Workers):
@@ -106,6 +113,10 @@ def processors() -> int:
 def _begin() -> None:
     """Keep a worker small, and tie its life to its parent's: a killed publish leaves no process and lock."""
     spare_memory()
+    if "pyarrow" in sys.modules:
+        import pyarrow as pa
+
+        pa.set_cpu_count(1)  # the processors are shared out among the workers already
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # The fork server is no use as a sign: it lives as long as any worker, each of which holds its pipe.
     threading.Thread(target=_await_parent, daemon=True).start()

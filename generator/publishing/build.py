@@ -20,6 +20,7 @@ from generator.edition.settings import own_pages
 from generator.edition.site_pages import NOT_LISTED, page_at, site_pages, typical_pages
 from generator.html.assets import asset_files
 from generator.html.links import dead_links
+from generator.machine.memory import give_back
 from generator.machine.site_tree import Tree, fresh_tree
 from generator.machine.workers import Pending, Workers, dask_workers, local_workers
 from generator.pages.all import render_root, render_sitemaps, render_tombstone
@@ -59,6 +60,7 @@ def build(options: Options, plan: PublishPlan, state: State, report: Report, sta
         remote = stack.enter_context(dask_workers(options.dask)) if options.dask else local
         each = remote.each if options.dask or options.jobs > 1 else None
         editions, plan, expected = _editions(options, plan, state, report, each)
+        give_back()
         kept = read_published(options.out, plan.keep)
         front = front_of(editions, kept, options, plan, state, each)
         tree = Tree(root, options.out)
