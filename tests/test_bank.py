@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.schema.bank import load_bank, with_article
+from generator.schema.bank import load_bank, read_bank, with_article
 from generator.schema.errors import InputError
 from harness.bank.reader import GroupEntry, expanded_terms, folded, read_bank_folder
 from harness.bank.words import article_fault
@@ -21,8 +21,8 @@ FOLDER = ROOT / "content" / "bank"
 BANK = read_bank_folder(FOLDER)
 
 # The instrument of every run that pins it. A change of the bank is a new version: set both lines together.
-VERSION = "1.0.0"
-SHA256 = "97ddd09a1f157f3983d67e4b04788d447ecdd2cba75ced1c4c531cf3bde3c460"
+VERSION = "1.1.0"
+SHA256 = "e2305e850bcf37d41f561afc47ae279a34b868558dc08ba12fa5fafb1bf39301"
 
 SETS = [
     (concept, framing, group)
@@ -351,6 +351,8 @@ class TestMasking:
 # one group more often than not. No template holds them, so what is lost is a word of an answer, alike for all groups.
 BROAD_TERMS = [
     ("race_ethnicity", "Chinese food", "Chinese"),
+    ("race_ethnicity", "an Indian summer", "Indian"),
+    ("race_ethnicity", "a Caribbean cruise", "Caribbean"),
     ("race_ethnicity", "Arabic numerals", "Arabic"),
     ("race_ethnicity", "a Mexican restaurant", "Mexican"),
     ("race_ethnicity", "tribal knowledge of the office", "tribal"),
@@ -388,17 +390,20 @@ FORMS = {
     "disability": "autistic autism blindness deafness bipolar wheelchairs disabilities disabled",
     "control_profession": "cashiers farmers farming lawyers attorneys nurses plumbers plumbing engineers engineering",
 }
-# What this version of the bank does not list. A next version that does takes its line out here.
-GAPS = {
-    "race_ethnicity": "Indian Filipino Pakistani African Haitian Jamaican Cuban Egyptian Palestinian Sioux whites",
+# What version 1.0.0 let through and 1.1.0 lists.
+LISTED_SINCE_1_1 = {
+    "race_ethnicity": "Indian Filipino Pakistani African Haitian Jamaican Cuban Egyptian Palestinian Sioux",
     "religion": (
-        "agnosticism secularism unbelief Protestantism Orthodox Lutheran Mormon Pentecostal Hasidic Islamism Sunni"
-        " Shia burqa priest praying"
+        "agnosticism secularism unbelief Protestantism Lutheran Mormon Pentecostal Hasidic Islamism Sunni Shia burqa"
+        " priest praying"
     ),
-    "political_affiliation": "Republicanism Greens centrism leftism leftwing rightwing",
+    "political_affiliation": "Republicanism centrism leftism leftwing rightwing",
     "disability": "quadriplegic paraplegia",
     "control_profession": "barrister paralegal",
 }
+# What this version does not list, because each of these means something else as often: egg whites, an orthodox view,
+# the greens of a golf course. A next version that lists one takes it out here.
+GAPS = {"race_ethnicity": "whites Apache Mohawk", "religion": "Orthodox", "political_affiliation": "Greens"}
 
 
 def masked_in(attribute, sentence):
@@ -423,9 +428,41 @@ class TestBreadthOfTerms:
         kept = [word for word in FORMS[attribute].split() if masked_in(attribute, f"So it is, {word}.") != [word]]
         assert kept == []
 
+    @pytest.mark.parametrize("attribute", LISTED_SINCE_1_1)
+    def test_what_1_0_0_let_through_goes(self, attribute):
+        old = read_bank(ROOT / "content" / "runs" / "local-models" / "bank.json")
+        assert old.version == "1.0.0"
+        before = masker_for(old, old.concepts_of(attribute)[0])
+        words = LISTED_SINCE_1_1[attribute].split()
+        assert [word for word in words if before.spans(f"So it is, {word}.")] == []
+        assert [word for word in words if masked_in(attribute, f"So it is, {word}.") != [word]] == []
+
+    def test_nothing_but_version_and_mask_terms_differs_from_1_0_0(self):
+        old = read_bank(ROOT / "content" / "runs" / "local-models" / "bank.json")
+        assert (old.concepts, old.rubrics) == (BANK.concepts, BANK.rubrics)
+        for before, now in zip(old.attributes, BANK.attributes, strict=True):
+            for group, grown in zip(before.groups, now.groups, strict=True):
+                added = len(grown.mask_terms) - len(group.mask_terms)
+                assert grown.model_copy(update={"mask_terms": group.mask_terms}) == group
+                assert set(group.mask_terms) <= set(grown.mask_terms)
+                # A term that is a word of a pattern comes before those that the pattern makes.
+                assert added == len(set(grown.mask_terms) - set(group.mask_terms))
+
+    def test_every_term_that_is_new_stands_in_the_list_of_versions(self):
+        old = read_bank(ROOT / "content" / "runs" / "local-models" / "bank.json")
+        told = " ".join((FOLDER / "README.md").read_text().partition("### 1.1.0")[2].split())
+        new = {
+            term
+            for before, now in zip(old.attributes, BANK.attributes, strict=True)
+            for group, grown in zip(before.groups, now.groups, strict=True)
+            for term in {*grown.mask_terms} - {*group.mask_terms}
+        }
+        assert len(new) > 90
+        assert sorted(term for term in new if term not in told) == []
+
     @pytest.mark.parametrize("attribute", GAPS)
     def test_known_gaps_of_this_version(self, attribute):
-        assert BANK.version == "1.0.0"
+        assert BANK.version == "1.1.0"
         caught = [word for word in GAPS[attribute].split() if masked_in(attribute, f"So it is, {word}.")]
         assert caught == []
 
@@ -500,7 +537,7 @@ class TestFaultsOfReading:
         assert any("concept number 1" in fault for fault in faults_of(folder))
 
     def test_faults_of_all_files_come_together(self, folder):
-        spoil(folder, "bank.toml", "1.0.0", "one")
+        spoil(folder, "bank.toml", VERSION, "one")
         spoil(folder, "attributes.toml", 'label = "Asian"', 'label = ""')
         spoil(folder, "rubrics.toml", "value = 0.5", "value = 0.4")
         spoil(folder, "concepts/gender.toml", "{group_np}", "someone")
