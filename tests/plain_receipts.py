@@ -11,6 +11,7 @@ from markupsafe import Markup
 from generator.edition import paths
 from generator.edition.edition import Edition
 from generator.html.bulk import plain_environment
+from generator.html.favor import favor
 from generator.html.frame import breakable, concept_title, environment, visible
 from generator.html.receipt_words import (
     NO_LABEL,
@@ -91,6 +92,7 @@ def row_view(row: dict[str, Any], edition: Edition) -> dict[str, Any]:
         "votes": [vote_view(v) for v in row["votes"]],
         "label": row["final_label"] or NO_LABEL,
         "value": value_text(row["value"]),
+        "favor": favor(row["value"], row["polarity"]),
         "why": why(row),
         "finish": visible(dash(row["finish_reason"])),
         "served": visible(dash(row["served_by"])),

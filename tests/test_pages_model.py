@@ -15,7 +15,8 @@ from generator.pages.model import least_p, summary
 from generator.pages.model_found import noticed, quotable
 from generator.pages.model_groups import attribute_part, lean_domain
 from generator.pages.model_level import label_steps, levels
-from generator.pages.views import View
+from generator.pages.pair_card import median_concept, pair_cards
+from generator.pages.views import ConceptResult, View
 from generator.schema.bank import load_bank
 from generator.stats.bootstrap import one_attribute, several_attributes
 from generator.stats.evidence import tail_p
@@ -351,3 +352,41 @@ class TestContents:
         for heading in ('id="more"', 'id="rates"', 'id="behind"'):
             assert heading in more
             assert heading not in pages[page]
+
+
+def result(concept, mean):
+    return ConceptResult(concept, {"direct": mean}, 1, 0, 0, 0)
+
+
+class TestPairCard:
+    """One matched pair for each finding: the concept with the median disparity, never the most striking one."""
+
+    def test_the_median_of_an_odd_number_the_smaller_of_two_middle_ones(self, view):
+        first, second, third, fourth = view.bank.concepts_of("age")[:4]
+        odd = [result(first, 9.0), result(second, 1.0), result(third, 5.0)]
+        assert median_concept(odd).concept == third
+        assert median_concept([*odd, result(fourth, 7.0)]).concept == third
+        assert median_concept([result(first, None)]) is None
+        assert median_concept([]) is None
+
+    def test_of_equal_ones_the_id_decides(self, view):
+        first, second, third = view.bank.concepts_of("age")[:3]
+        assert median_concept([result(c, 2.0) for c in (third, second, first)]).concept == second
+
+    def test_it_shows_both_answers_their_receipts_and_the_caveat(self, view):
+        here = {"metric": "excess", "attribute": "age", "model": MODEL}
+        rows = [r | {"evidence": "flagged"} if here.items() <= r.items() else r for r in _scores(view)]
+        edition = _with_scores(view, rows)
+        shown = View(edition)
+        card = pair_cards(shown, MODEL)["age"]
+        assert [side.group for side in card.sides] == ["Group 0", "Group 1"]
+        middle = median_concept(shown.concept_results(MODEL, "age"))
+        assert (card.concept, card.count) == (middle.concept.id, 8)
+        assert [side.favor for side in card.sides] == ["up", "down"]
+        html = dict(render_pages(edition))[paths.model_page(RUN, MODEL)].decode()
+        figure = html.partition('<figure class="pair">')[2].partition("</figure>")[0]
+        for side in card.sides:
+            assert f'href="{paths.relative(paths.model_page(RUN, MODEL), side.page)}"' in figure
+        words = read(figure.encode()).text
+        assert "the concept with the median disparity of 8 concepts. One pair proves nothing" in words
+        assert pair_cards(view, MODEL) == {}  # nothing is flagged there

@@ -50,6 +50,11 @@ def _layers(domain: Domain, width: int) -> alt.LayerChart | alt.FacetChart:
     return alt.layer(
         band.encode(x=x("band_low"), x2="band_high:Q", y=y("top"), y2="bottom:Q"),
         *edges,
+        # A rim in the color of the page, so that lines and shapes stand out from the band.
+        spread.mark_rule(strokeWidth=6.5, color="var(--paper)").encode(x=x("ci_low"), x2="ci_high:Q", y=y("y")),
+        known.mark_point(size=330, opacity=1, filled=True, color="var(--paper)").encode(
+            x=x("estimate"), y=y("y"), shape=alt.Shape("shape:N", scale=None)
+        ),
         spread.mark_rule(strokeWidth=2.5).encode(x=x("ci_low"), x2="ci_high:Q", y=y("y"), color=ink),
         known.mark_point(size=110, strokeWidth=2.2, opacity=1).encode(
             x=x("estimate"),

@@ -88,7 +88,8 @@ def _records(lines: Sequence[Line], width: int) -> list[dict[str, Any]]:
                 "fill": "var(--paper)" if line.kind == "unresolved" else ink,
                 "y": center,
                 "top": place * step + (step * 0.42 if above else gap),
-                "bottom": (place + 1) * step - gap,
+                # Drawn through, each part reaches a pixel into the next, or a seam of the page shows between them.
+                "bottom": (place + 1) * step - gap if gap else (place + 1) * step + 1,
                 "note_ink": ink if line.kind in MARKS else "var(--soft)",
                 "label_y": place * step + 11 if above else center,
             }
@@ -218,9 +219,10 @@ def bar(line: Line, domain: Domain) -> Markup:
         ]
     if line.ci_low is not None and line.ci_high is not None:
         a, b = domain.share(line.ci_low), domain.share(line.ci_high)
+        parts.append(Markup('<line class="h" x1="{:.2f}%" x2="{:.2f}%" y1="50%" y2="50%"/>').format(a, b))
         parts.append(Markup('<line class="i" x1="{:.2f}%" x2="{:.2f}%" y1="50%" y2="50%"/>').format(a, b))
     if line.estimate is not None:
-        place = Markup('<svg x="{:.2f}%" y="50%" class="p">{}</svg>')
+        place = Markup('<svg x="{:.2f}%" y="50%" class="p"><circle class="h" r="7.5"/>{}</svg>')
         parts.append(place.format(domain.share(line.estimate), _POINTS[shape]))
     return Markup('<svg class="ibar k-{}" aria-hidden="true" focusable="false">{}</svg>').format(
         escape(line.kind), Markup().join(parts)

@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 
 from generator.edition import paths
 from generator.html.charts import interval_chart
+from generator.html.favor import favor
 from generator.html.frame import NULL, cell, concept_title, frame, marked, plural, render_page
 from generator.pages.group_refusals import GroupRefusals
 from generator.pages.views import NO_YARDSTICK, Footnotes, View
@@ -43,7 +44,8 @@ class MeanCell:
     """One group's mean value in one framing of one model.
 
     `mean` is empty where no repeat was scored, `asked` counts the answers that are there, `scored` those with a value;
-    `anchor` starts with # or is empty, where the first repeat is not known to be there.
+    `favor` is the class of its chip. `anchor` starts with #, or is empty where the
+    first repeat is not known to be there.
     """
 
     anchor: str
@@ -51,6 +53,7 @@ class MeanCell:
     asked: int
     scored: int
     lost_words: str
+    favor: str = ""
 
 
 @dataclass(frozen=True)
@@ -201,7 +204,7 @@ def _mean_cell(view: View, model: str, concept: Concept, framing: str, group: st
     asked = row["n_scored"] + sum(lost.values())
     anchor = f"#{paths.row_anchor(framing, group, 0)}" if asked == view.manifest.repeats else ""
     mean = cell("cells", key, "mean_value", row["mean_value"], 2) if row["n_scored"] else Markup()
-    return MeanCell(anchor, mean, asked, row["n_scored"], words)
+    return MeanCell(anchor, mean, asked, row["n_scored"], words, favor(row["mean_value"], concept.polarity))
 
 
 def _mean_row(view: View, model: str, concept: Concept, framing: str, attribute: Attribute) -> MeanRow:

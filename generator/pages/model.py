@@ -22,6 +22,7 @@ from generator.pages.leaderboard import mean_band, unranked
 from generator.pages.model_found import noticed, quotable
 from generator.pages.model_groups import FOUND, attribute_part
 from generator.pages.model_level import LEVEL_DOMAIN, label_steps, levels
+from generator.pages.pair_card import pair_cards
 from generator.pages.pairs import side_query
 from generator.pages.views import NO_YARDSTICK, ConceptResult, Footnotes, View
 from generator.schema.bank import Attribute
@@ -231,6 +232,7 @@ def render_model(view: View, model: str, scale: Domain) -> bytes:
         edge=view.edge(model),
         edge_disparity=view.book.row(model, "disparity", view.edge(model) or ""),
         evident=FOUND,
+        cards=pair_cards(view, model),
         moved_words=moved_words,
         level_words=level_words,
         lean_anchor=lean_anchor,

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from generator.html.bulk import Html, Nested, PageColumn, Text, collapsed, escaped, list_offsets, plain
+from generator.html.favor import favor
 from generator.html.frame import HIDDEN_POINTS, breakable, concept_title, visible
 from generator.html.receipt_words import (
     NO_LABEL,
@@ -202,6 +203,13 @@ def row_columns(table: pa.Table, bank: Bank) -> dict[str, PageColumn]:
         "votes": Nested(list_offsets(votes), vote_columns(votes)),
         "label": Text(pc.fill_null(_decoded(names["final_label"]), NO_LABEL)),
         "value": Text(mapped(values, value_text)),
+        "favor": Text(
+            by_distinct(
+                table,
+                [plain(table["value"]), names["concept"]],
+                lambda row: favor(row["value"], concept_of[row["concept"]].polarity),
+            )
+        ),
         "why": Text(why_texts(table)),
         "finish": Html(_told(names["finish_reason"])),
         "served": Html(_told(names["served_by"])),

@@ -17,6 +17,14 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
   });
 }
 
+// An address that leads to a row of a set shows its group and prompt at the top; the row is outlined below them.
+function showSide() {
+  const named = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (named?.matches(".side article")) named.closest(".side").scrollIntoView();
+}
+window.addEventListener("hashchange", showSide);
+showSide();
+
 // On paper nothing can be opened: whatever is folded is opened for the print and folded again after it. The address
 // is printed below the page, since a browser's own header may be switched off.
 (() => {
