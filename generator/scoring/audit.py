@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from generator.runs.reader import Run
 from generator.schema.audit_draw import allocate, auditable, draw_order, stratum_name
@@ -60,23 +63,36 @@ def strata_of(run: Run, table: pa.Table) -> Strata:
         run: the run, for its audited ids and the seed of the draw.
         table: the shard with the columns receipt_id, rubric, final_label, status, value and votes.
     """
-    found = Strata()
     labels = dict(run.audit or ())
-    ids = defaultdict(list)
-    columns = (table[c].to_pylist() for c in ("receipt_id", "rubric", "final_label", "status", "value"))
-    n_votes = table["votes"].combine_chunks().value_lengths().to_pylist()
-    for receipt, rubric, label, status, value, votes in zip(*columns, n_votes, strict=True):
-        if auditable(status, votes):
-            ids[stratum_name(rubric, label)].append(receipt)
-            if receipt in labels:
-                found.audited[receipt] = DrawnRow(rubric, label, value)
-    seed = run.manifest.seeds.audit
-    for name, receipts in ids.items():
+    drawable = table.select(["receipt_id", "rubric", "final_label", "value"]).filter(pa.array(_drawable(table)))
+    own = drawable.filter(pc.is_in(drawable["receipt_id"], pa.array(list(labels), pa.string())))
+    rows = {row.pop("receipt_id"): DrawnRow(**row) for row in own.to_pylist()}
+    found, seed = Strata(audited=rows), run.manifest.seeds.audit
+    for name, receipts in _by_stratum(drawable):
         found.sizes[name] = len(receipts)
         # A draw of as many rows as were audited takes at most that many from a stratum, smallest hash first. So no
         # model has to keep more of them, however many rows it has.
         found.first[name] = heapq.nsmallest(len(labels), ((draw_order(seed, r), r) for r in receipts))
     return found
+
+
+def _drawable(table: pa.Table) -> npt.NDArray[np.bool_]:
+    """Return which rows `auditable` lets into the draw: bool array (rows,); it is asked once a status."""
+    status = table["status"].combine_chunks().dictionary_encode()
+    voted = table["votes"].combine_chunks().value_lengths().to_numpy() > 0
+    rule = np.array([[auditable(name, n) for n in (0, 1)] for name in status.dictionary.to_pylist()], np.bool_)
+    return np.asarray(rule.reshape(-1, 2)[status.indices.to_numpy(), voted.astype(np.intp)])
+
+
+def _by_stratum(rows: pa.Table) -> Iterator[tuple[str, list[str]]]:
+    """Yield (name, receipt ids) of each stratum, strata and ids in the order of the rows."""
+    rubric, label = (rows[name].combine_chunks().dictionary_encode() for name in ("rubric", "final_label"))
+    codes = rubric.indices.to_numpy().astype(np.int64) * max(len(label.dictionary), 1) + label.indices.to_numpy()
+    _, first, places = np.unique(codes, return_index=True, return_inverse=True)
+    ids = np.array(rows["receipt_id"].to_pylist(), dtype=object)
+    for number in np.argsort(first).tolist():
+        row = int(first[number])
+        yield stratum_name(rubric[row].as_py(), label[row].as_py()), ids[places == number].tolist()
 
 
 def _replay(parts: Iterable[Strata], asked: int) -> tuple[set[str], Counter[str]]:
