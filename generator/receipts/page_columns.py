@@ -103,13 +103,22 @@ def marked_html(texts: pa.Array, span_offsets: Ints, starts: Ints, ends: Ints, c
 
 
 def prompt_html(table: pa.Table) -> pa.Array:
-    """Return the prompts, the swapped words marked; an imported run may have neither."""
-    texts, starts, ends = (plain(table[name]) for name in ("prompt", "swap_start", "swap_end"))
+    """Return the prompts, the swapped words marked; an imported run may have neither.
+
+    Repeats of a prompt follow each other, and each prompt is made once.
+    """
+    columns = [plain(table[name]) for name in ("prompt", "swap_start", "swap_end")]
+    new = np.ones(table.num_rows, np.bool_)
+    new[1:] = False
+    for column in columns:
+        same = pc.fill_null(pc.equal(column.slice(1), column.slice(0, max(len(column) - 1, 0))), False)
+        new[1:] |= ~same.to_numpy(zero_copy_only=False)
+    texts, starts, ends = (column.filter(pa.array(new)) for column in columns)
     known = pc.and_(texts.is_valid(), pc.and_(starts.is_valid(), ends.is_valid()))
     offsets = np.append(0, np.cumsum(known.to_numpy(zero_copy_only=False))).astype(np.int32)
     first, last = (edges.filter(known).to_numpy() for edges in (starts, ends))
     html = marked_html(pc.fill_null(texts, ""), offsets, first, last, css="swap")
-    return pc.if_else(texts.is_valid(), html, ABSENT.format(NO_TEXT))
+    return pc.if_else(texts.is_valid(), html, ABSENT.format(NO_TEXT)).take(pa.array(np.cumsum(new) - 1))
 
 
 def response_html(table: pa.Table) -> pa.Array:
