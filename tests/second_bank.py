@@ -7,6 +7,7 @@ repeat.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from generator.schema.bank import Bank, load_bank
 from generator.schema.canonical import hash_json
 from tests.factories import answers_from, make_rows, unit, write_run
 
+# The pages of its own that a new benchmark begins with; all others are the project's.
+PAGES = Path(__file__).parents[1] / "harness/starter/benchmark/content/pages"
 SITE = """\
 title = "Level Ground"
 tagline = "Is everybody served alike?"
@@ -164,6 +167,7 @@ def write_second(
     """Write a content folder with the second benchmark's site.toml and one run of it; returns the run's folder."""
     content.mkdir(parents=True, exist_ok=True)
     (content / "site.toml").write_text(SITE)
+    shutil.copytree(PAGES, content / "pages", dirs_exist_ok=True)
     own = bank or second_bank()
     shards = {m: make_rows(own, m, repeats=repeats, run_id=run, answers=answers) for m in models}
     return write_run(content / "runs" / run, own, shards, **changes)

@@ -27,6 +27,7 @@ from tests.test_recompute import LANGUAGES, recompute
 ONE, NONE, SINGLE = "one control", "no control", "one attribute, two groups"
 TWO, UPPER = "two controls, three framings", "upper control alone"
 RUN = "runs/desk"
+READ = {".html", ".json", ".py", ".R", ".sql", ".mjs", ".js", ".cff", ".bib", ".txt", ".xml"}
 AGAINST_CONTROLS = {"band_low", "band_high", "calibrated_consistency", "excess", "mde"}
 
 
@@ -133,6 +134,48 @@ class TestWhatNeedsAControl:
     @pytest.mark.parametrize("page", ["index.html", f"{RUN}/models/sim-meadow/one.html"])
     def test_a_single_control_is_named(self, published, page):
         assert "This benchmark has one control, “Shirt”." in text_of(published(ONE) / "dist" / page)
+
+
+class TestNames:
+    """What is particular to the bank that this project ships is nowhere on the site of another benchmark."""
+
+    @pytest.mark.parametrize("shape", [ONE, NONE, TWO])
+    def test_no_file_of_the_site_names_anything_of_the_shipped_bank(self, published, shape):
+        bank = read_bank_folder()
+        words = {a.id for a in bank.attributes} | {a.label.partition(" (")[0] for a in bank.attributes}
+        words |= {c.category for c in bank.concepts} - {"refusal"}
+        words |= {"AIBiasBench", "favorite color", "professions", "direct framing", "professional framing"}
+        pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, sorted(words - {'age', 'Age'})))})(?![\w-])")
+        dist, found = published(shape) / "dist", []
+        for path in sorted(p for p in dist.rglob("*") if p.suffix in READ and "pagefind" not in p.parts):
+            text = path.read_text(encoding="utf-8")
+            found += [f"{path.relative_to(dist)}: {word}" for word in sorted(set(pattern.findall(text)))]
+        assert found == []
+
+    def test_files_and_records_are_named_after_the_site(self, published):
+        data = published(ONE) / "dist" / RUN / "data"
+        assert json.loads((data / "datapackage.json").read_text())["name"] == "level-ground-desk"
+        assert "@misc{level-ground-desk," in (data / "citation.bib").read_text()
+        record = json.loads(next(data.rglob("every_eval_ever/**/*.json")).read_text())
+        assert record["evaluation_id"].startswith("level-ground/desk/")
+        people = json.loads((data / "croissant.json").read_text())["rai:personalSensitiveInformation"]
+        assert "Way of speaking, What is eaten, Shirt" in people[0]
+
+    def test_framings_are_counted_and_named(self, published):
+        one = text_of(published(ONE) / "dist" / RUN / "concepts/diet_urgency_case_0.html")
+        three = text_of(published(TWO) / "dist" / RUN / "concepts/diet_urgency_case_0.html")
+        assert "in one framing" in one
+        assert "in three framings" in three
+        assert "Asked once framing" in three
+
+    def test_the_methodology_counts_what_the_bank_has(self, published):
+        dist = published(ONE) / "dist/methodology"
+        assert "Two demographic attributes are measured. One control, which" in text_of(dist / "attributes.html")
+        assert "The bank of this run has one control." in text_of(dist / "control-band.html")
+        assert "here urgency, reliance. Overall favorability is the mean of these 2" in text_of(dist / "level.html")
+        none = published(NONE) / "dist/methodology"
+        assert "The bank of this run has no control." in text_of(none / "evidence.html")
+        assert "This benchmark has no control, so the example ends here" in text_of(none / "worked-example.html")
 
 
 class TestLevel:

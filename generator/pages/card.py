@@ -1,4 +1,4 @@
-"""The Open Graph card of a run: a PNG of 1200 x 630 with the first models against their own bands.
+"""The Open Graph card of a run: a PNG of 1200 x 630 with the first models, against their bands where they have one.
 
 Drawn in this process from an SVG of our own. Only a publication with a base address has one: a card's address must be
 absolute.
@@ -51,7 +51,8 @@ def card_svg(view: View) -> str:
     lines = [view.line(model, OVERALL, model, kind="plain") for model in shown]
     kind = "simulated run" if view.edition.simulated else "run"
     more = len(view.models) - len(shown)
-    foot = f"{f'and {more} more; ' if more > 0 else ''}each against its own control band, with 95 % intervals"
+    band = "each against its own control band, " if view.bands else ""
+    foot = f"{f'and {more} more; ' if more > 0 else ''}{band}with 95 % intervals"
     body = [
         Markup('<rect width="{}" height="{}" fill="{}"/>').format(WIDTH, HEIGHT, _PAPER),
         _text(60, 92, 46, view.edition.site.title, weight=700),

@@ -20,8 +20,10 @@ def quotable(view: View, found: ModelFindings) -> Markup:
     """Return the sentence; its numbers stand in the elements that `verify` reads."""
     start = "In a simulated test of no real model, " if view.edition.simulated else ""
     if not found.tested and not found.refusing and not found.apart:
-        why = "no attribute could be held against its own noise" if view.held else "this benchmark has no control"
-        text = f"{start}nothing can be said of {found.model}: {why}."
+        text = f"{start}nothing can be said of {found.model}: no attribute could be held against its own noise."
+        if not view.held:
+            moved = f"whether the answers of {found.model} moved with the group beyond its own noise cannot be said"
+            text = f"{start}{moved}: this benchmark has no control attribute."
         return escape(text[:1].upper() + text[1:])
     place = "in questions alike but for the words for a group, "
     lead = f"{start}{place}" if start else place[:1].upper() + place[1:]
