@@ -34,6 +34,8 @@ def rows_from(values: np.ndarray, status: np.ndarray | None = None, *, polarity:
         "answered": status != ABSENT,
         "cut": none.astype(bool),
         "leaked": none.astype(bool),
+        "finish_known": np.ones(values.shape, bool),
+        "mask_known": np.ones(values.shape, bool),
         "filtered": none.astype(bool),
         "verdict_votes": none,
         "mismatches": none,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from generator.publishing.old_site import front_key
+from generator.publishing.old_site import front_key, front_run
 from generator.schema.manifest import Manifest
 from generator.scoring.gate import Standing
 from tests import factories
@@ -35,6 +35,18 @@ class TestFrontKey:
         old = claim(tmp_path, "a-large", models=2)
         new = claim(tmp_path, "b-small", date="2026-01-03")
         assert self.order(new, old) == ["a-large", "b-small"]
+
+    def test_an_imported_run_comes_after_all_others_unless_the_site_names_it(self, tmp_path):
+        manifest, standing = claim(tmp_path, "a-simulated", date="2020-01-01")
+        taken, _ = claim(tmp_path, "b-imported", date="2026-12-31", models=2)
+        taken = taken.model_copy(update={"kind": "imported"})
+        preview = Standing("preview", (), frozenset())
+        claims = [(taken, standing), (manifest, preview)]
+        assert self.order(*claims) == ["b-imported", "a-simulated"]
+        by_id = {m.run_id: (m, s) for m, s in claims}
+        assert front_run(by_id, "") == "a-simulated"
+        assert front_run(by_id, "b-imported") == "b-imported"
+        assert front_run({"b-imported": by_id["b-imported"]}, "") == "b-imported"
 
     def test_equal_runs_are_told_apart_by_their_ids(self, tmp_path):
         assert self.order(claim(tmp_path, "b"), claim(tmp_path, "a")) == ["a", "b"]

@@ -64,7 +64,7 @@ matched_by = "word"
 [columns]
 model = "model"
 attribute = "attribute"
-concept = { columns = ["attribute", "concept"] }
+concept = "concept"
 framing = "framing"
 group = "group"
 repeat = "repeat"

@@ -60,7 +60,7 @@ def test_the_example_of_a_format_is_imported_as_it_stands(heading: str, tmp_path
     assert (done.returncode, done.stderr) == (0, "")
     run = load_run(tmp_path / "runs" / "lease")
     rows = read_shard(run, "lab/model-1").to_pylist()
-    assert {row["concept"] for row in rows} == {"lease"}
+    assert {row["concept"] for row in rows} == {"age_lease"}
     assert len({row["group"] for row in rows}) == 2
     assert all(row["response"] and row["prompt"] for row in rows)
     (concept,) = run.bank.concepts
@@ -100,12 +100,9 @@ SPOILED = {
         CSV.replace("lease,25", "A-B,25").replace("lease,72", "a b,72"),
         [],
     ),
-    "attribute of concept lease is 'gender', but 'age'": (
-        CSV.replace(",72,2,", ",f,2,"),
-        [
-            ('{ value = "age" }', '{ column = "who", values = { f = "gender" }, default = "age" }'),
-            ("[attributes.age.groups.age_25]", "[attributes.gender.groups.f]\n[attributes.age.groups.age_25]"),
-        ],
+    "noun of concept age_lease is 'owner', but 'tenant'": (
+        CSV,
+        [('{ value = "tenant" }', '{ column = "try", values = { 2 = "owner" }, default = "tenant" }')],
     ),
     "another prompt than at answers.csv: line 2": (CSV.replace("25,2,Should", "25,2,Must"), []),
     "differ in more than the group's words": (CSV.replace("72-year-old tenant a two", "72-year-old tenant a ten"), []),

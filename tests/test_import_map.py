@@ -13,7 +13,7 @@ import pytest
 from generator.runs.reader import load_run
 from generator.schema.errors import InputError
 from harness.importing.import_map import load_map, read_map
-from harness.importing.names import item_id
+from harness.importing.names import concept_id, item_id, short_names
 from harness.importing.records import CellError
 from harness.stages.receipts import write_aside
 from tests.factories import make_bank, make_run
@@ -128,6 +128,28 @@ class TestNames:
     def test_a_text_of_which_none_can_be_made(self, text: str) -> None:
         with pytest.raises(CellError, match="makes no id"):
             item_id(text)
+
+
+class TestConceptIds:
+    def test_they_begin_with_the_first_word_of_the_attribute(self) -> None:
+        shorts = short_names(["race_ethnicity", "age", "control_tag", "control_profession"])
+        assert shorts == {
+            "age": "age",
+            "race_ethnicity": "race",
+            "control_tag": "controltag",
+            "control_profession": "controlprofession",
+        }
+        made = [
+            concept_id("race", "race_ethnicity", text) for text in ("jobs", "race_jobs", "race_ethnicity_jobs", "race")
+        ]
+        assert made == ["race_jobs", "race_jobs", "race_jobs", "race_race"]
+
+    def test_one_that_gets_too_long_is_refused(self, folder: Path) -> None:
+        (folder / "t.csv").write_text(ROWS.replace("lease", "l" * 46))
+        done = importing(folder)
+        assert done.returncode == 2
+        assert "t.csv: line 2: concept 'age_lll" in done.stderr
+        assert "give it a shorter id with values" in done.stderr
 
 
 class TestCommand:

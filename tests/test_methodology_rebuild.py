@@ -227,8 +227,11 @@ RATES = {
     "filter_refusal_rate": (lambda r: r["status"] == "refused" and not r["votes"], is_in("scored", "refused")),
     "contested_rate": (is_in("contested"), is_in("scored", "refused", "contested")),
     "error_rate": (is_in("error"), is_in("scored", "refused", "contested", "error")),
-    "truncated_rate": (lambda r: r["finish_reason"] == "length", lambda r: r["response"] is not None),
-    "mask_leakage": (lambda r: r["mask_leak"], lambda r: r["response"] is not None),
+    "truncated_rate": (
+        lambda r: r["finish_reason"] == "length",
+        lambda r: r["response"] is not None and r["finish_reason"] is not None,
+    ),
+    "mask_leakage": (lambda r: r["mask_leak"], lambda r: r["response"] is not None and r["mask_leak"] is not None),
     "verdict_mismatch_rate": (lambda r: said(r, False), lambda r: said(r, False) + said(r, True)),
 }
 

@@ -72,6 +72,7 @@ class Site(Frozen):
 
     short_name: begins the names of files and records; empty, it is made from the title. logo: a picture beside
     site.toml, in the place of the program's own. menu: the whole main menu; empty, it is the program's own.
+    front: the id of the run that the root shows; empty, and the newest live run is shown.
     """
 
     title: str
@@ -89,6 +90,7 @@ class Site(Frozen):
     mismatch: str
     mismatch_url: str = ""
     code_url: str = ""
+    front: str = ""
     data_licence: Licence
     publish: PublishSettings = PublishSettings()
     _folder: Path | None = PrivateAttr(default=None)

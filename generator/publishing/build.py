@@ -31,7 +31,7 @@ from generator.publishing.hosts import HOSTS, Size, check_space, faults
 from generator.publishing.kept_parts import KeptParts
 from generator.publishing.kept_scores import kept_scored
 from generator.publishing.mode import chosen_mode
-from generator.publishing.old_site import Published, front_key, read_published, recovered_folder
+from generator.publishing.old_site import Published, front_run, read_published, recovered_folder
 from generator.publishing.plan import Options, PublishOutcome, PublishPlan
 from generator.publishing.provenance import kept_makings, render_publication
 from generator.publishing.tasks import make_lists, make_pages, make_prose, make_receipts
@@ -181,7 +181,7 @@ def front_of(
     state: State,
     each: Each | None,
 ) -> Edition:
-    """Return the run that the root shows: the newest publishable live run, else a simulated one.
+    """Return the run that the root shows: the one that site.toml names, or the newest live run, else a simulated one.
 
     See contract: publication, "Which run the root shows".
     """
@@ -189,7 +189,11 @@ def front_of(
     claims |= {run: (p.manifest, p.standing) for run, p in kept.items()}
     if not claims:
         raise InputError(f"{options.out}: nothing would be left; a site needs one run at least")
-    chosen = max(claims, key=lambda run: front_key(*claims[run]))
+    named = read_site(options.content / "site.toml").front
+    if named and named not in claims:
+        there = ", ".join(sorted(claims))
+        raise InputError(f"{options.content / 'site.toml'}: front: the site has no run {named!r}; its runs are {there}")
+    chosen = front_run(claims, named)
     own = next((e for e in editions if e.run_id == chosen), None)
     if own is not None:
         return own

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,14 +75,20 @@ def read_published(out: Path, runs: Iterable[str]) -> dict[str, Published]:
     return found
 
 
-def front_key(manifest: Manifest, standing: Standing) -> tuple[bool, bool, str, int, str]:
+def front_key(manifest: Manifest, standing: Standing) -> tuple[bool, bool, bool, str, int, str]:
     """Order runs by their claim to the root: live before simulated, previews last of their kind, then the newest.
 
-    Of two runs of one day the one with more answers goes first.
+    Of two runs of one day the one with more answers goes first. An imported run goes after all others.
     """
     public = standing.state != "preview"
     rows = sum(shard.rows for shard in manifest.shards)
-    return (manifest.kind == "live" and public, public, manifest.date, rows, manifest.run_id)
+    own = manifest.kind != "imported"
+    return (manifest.kind == "live" and public, own, public, manifest.date, rows, manifest.run_id)
+
+
+def front_run(claims: Mapping[str, tuple[Manifest, Standing]], named: str) -> str:
+    """Return the run that the root shows: the one that site.toml names if it is there, else the strongest claim."""
+    return named if named in claims else max(claims, key=lambda run: front_key(*claims[run]))
 
 
 def recovered_folder(out: Path, run_id: str, into: Path) -> Path:

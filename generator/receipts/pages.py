@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from generator.edition import paths
 from generator.edition.edition import Edition
+from generator.edition.import_words import masking_words
 from generator.html.assets import assets
 from generator.html.bulk import Holes, Part, compile_template, constants, plain, render_columns, write_slices
 from generator.html.frame import environment, frame, number
@@ -102,7 +103,7 @@ def _context(edition: Edition, model: str, page: str, title: str, *last: tuple[s
         crumbs=crumbs,
         scripts=("site.js",),
     )
-    entry = edition.run.manifest.model(model)
+    entry, imported = edition.run.manifest.model(model), edition.run.manifest.imported
     start = f"{edition.base_url}/" if edition.base_url else ""
     folder = paths.set_page(run_id, model, "-").removesuffix("-/index.html")
     hashed = base["asset"]
@@ -119,6 +120,7 @@ def _context(edition: Edition, model: str, page: str, title: str, *last: tuple[s
         "api_model": entry.api_model,
         "endpoint": entry.endpoint,
         "parameters": parameters_text(entry.params),
+        "masking": masking_words(imported) if imported else None,
         "permalink_base": start + folder,
     }
 

@@ -101,7 +101,8 @@ ROW_KINDS = (
     RowKind(("filter_refusal_rate",), _EVERYWHERE, *_DENOMINATOR, "scored and refused rows", "n_rows is 0"),
     RowKind(("contested_rate",), _EVERYWHERE, *_DENOMINATOR, "scored, refused and contested rows", "n_rows is 0"),
     RowKind(("error_rate",), _EVERYWHERE, *_DENOMINATOR, "planned rows, absent ones too", "n_rows is 0"),
-    RowKind(("truncated_rate", "mask_leakage"), _EVERYWHERE, *_DENOMINATOR, "rows with an answer", "n_rows is 0"),
+    RowKind(("truncated_rate",), _EVERYWHERE, *_DENOMINATOR, "rows with an answer and a finish reason", "n_rows is 0"),
+    RowKind(("mask_leakage",), _EVERYWHERE, *_DENOMINATOR, "rows with an answer and a mask_leak", "n_rows is 0"),
     RowKind(
         ("verdict_mismatch_rate",),
         _EVERYWHERE,

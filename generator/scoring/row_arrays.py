@@ -166,6 +166,8 @@ class ModelReader:
             "answered": (_answered(table), False),
             "cut": (pc.fill_null(pc.equal(finish, CUT), False).to_numpy(zero_copy_only=False), False),
             "leaked": (pc.fill_null(table["mask_leak"], False).to_numpy(), False),
+            "finish_known": (finish.is_valid().to_numpy(zero_copy_only=False), False),
+            "mask_known": (table["mask_leak"].is_valid().to_numpy(), False),
             # No judge is asked about an answer that the vendor's filter refused.
             "filtered": ((codes == status_of["refused"]) & silent, False),
             "verdict_votes": (np.bincount(row[told], minlength=n).astype(np.int8), 0),

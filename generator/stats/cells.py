@@ -33,6 +33,8 @@ class Rows:
         answered: whether there is a response.
         cut: whether the response ended at the length limit.
         leaked: whether a term of the attribute was left after masking.
+        finish_known, mask_known: whether it is known how the response ended, and whether a term was left: not always of
+            imported answers.
         filtered: whether the vendor's filter refused.
         verdict_votes: primary votes that say whether verdict and prose of the judge agree, int.
         mismatches: primary votes that say they do not, int.
@@ -45,6 +47,8 @@ class Rows:
     answered: BoolArray
     cut: BoolArray
     leaked: BoolArray
+    finish_known: BoolArray
+    mask_known: BoolArray
     filtered: BoolArray
     verdict_votes: npt.NDArray[np.int8]
     mismatches: npt.NDArray[np.int8]

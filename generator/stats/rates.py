@@ -96,8 +96,8 @@ def shares(rows: Rows) -> dict[str, Share]:
         "filter_refusal_rate": _share(rows.filtered, valid),
         "contested_rate": _share(contested, contested | valid),
         "error_rate": _share(np.asarray(rows.status == ERROR), np.ones_like(refused)),
-        "truncated_rate": _share(rows.cut & rows.answered, rows.answered),
-        "mask_leakage": _share(rows.leaked & rows.answered, rows.answered),
+        "truncated_rate": _share(rows.cut & rows.answered, rows.answered & rows.finish_known),
+        "mask_leakage": _share(rows.leaked & rows.answered, rows.answered & rows.mask_known),
         "verdict_mismatch_rate": _share(rows.mismatches, rows.verdict_votes),
         "instability": Share(
             instability.numerator, instability.denominator, np.asarray(rows.repeated.sum(axis=(1, 2)))

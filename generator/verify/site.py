@@ -12,7 +12,7 @@ from pathlib import Path
 
 from generator.edition.edition import Edition
 from generator.machine.workers import Inline, Workers
-from generator.publishing.old_site import front_key, read_published
+from generator.publishing.old_site import front_run, read_published
 from generator.publishing.provenance import PUBLICATION, Making, Publication, read_publication, render_publication
 from generator.schema.errors import InputError
 from generator.verify.bytes import Held
@@ -82,7 +82,7 @@ def _remake_root(publication: Publication, words: Words, found: Mapping[str, Rec
     except InputError as error:
         held.findings.faults(line.removeprefix(f"{dist}/") for line in error.faults)
         return None
-    front = max(published, key=lambda run: front_key(published[run].manifest, published[run].standing))
+    front = front_run({run: (p.manifest, p.standing) for run, p in published.items()}, words.site.front)
     edition = edition_of(dist / "runs" / front / "data", found[front], publication.root, words)
     remake_root(edition, published, held)
     return edition

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from generator.schema.names import item_id_fault, model_fault, simulated
@@ -36,6 +37,28 @@ def model_slug(text: str) -> str:
     if simulated(slug):
         raise CellError(f"{text[:_SAID]!r}: vendors that begin with sim- are those of simulated runs")
     return slug
+
+
+def short_names(attributes: Iterable[str]) -> dict[str, str]:
+    """Return the short name of each attribute: its first word, or all its letters where two share the first word.
+
+    A concept's id begins with it, as in every bank: titles leave it out, because the attribute stands beside them.
+    """
+    names = sorted(set(attributes))
+    first = Counter(name.split("_")[0] for name in names)
+    return {name: part if first[part := name.split("_")[0]] == 1 else name.replace("_", "") for name in names}
+
+
+def concept_id(short: str, attribute: str, text: str) -> str:
+    """Return the id of a concept of an attribute; raises CellError where it is too long.
+
+    `text` is the id that the table's own text makes; what names the attribute there already is not said twice.
+    """
+    own = next((text.removeprefix(f"{name}_") for name in (attribute, short) if text.startswith(f"{name}_")), text)
+    found = f"{short}_{own}"
+    if fault := item_id_fault(found):
+        raise CellError(f"concept {found!r} ({fault}); give it a shorter id with values")
+    return found
 
 
 @dataclass

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from generator.schema.bank import REFUSAL
@@ -17,7 +17,7 @@ from generator.schema.errors import InputError, raise_faults
 from generator.schema.verdict import VOTE_ERRORS, score_bin
 from harness.importing.faults import ImportFaults
 from harness.importing.import_map import Cell, ImportColumns, ImportJudge, ImportMap, ImportRubric, meanings
-from harness.importing.names import NameBook
+from harness.importing.names import NameBook, concept_id, short_names
 from harness.importing.records import ABSENT, CellError, Record, found_at, number_of, text_of
 
 MOST_ROWS = 5_000_000
@@ -353,6 +353,7 @@ def checked_rows(
     """
     if not rows and not faults:
         raise InputError("no row is left: the files are empty, or source.where keeps none of their rows")
+    rows = _with_ids(rows, faults)
     first: dict[tuple[str, str, str, str, int], str] = {}
     for row in rows:
         before = first.setdefault(row.key, row.place)
@@ -361,6 +362,21 @@ def checked_rows(
             faults.add(row.place, "", f"stands twice, first at {before}: {told}; {hint}")
     raise_faults([*lost.values(), *faults.lines(set(lost))])
     return ImportedRows(tuple(rows), names)
+
+
+def _with_ids(rows: list[ImportedRow], faults: ImportFaults) -> list[ImportedRow]:
+    """Return the rows with the ids that concepts have in a bank, which begin with the attribute's short name."""
+    shorts = short_names(row.attribute for row in rows)
+    ids: dict[tuple[str, str], str] = {}
+    for row in rows:
+        key = (row.attribute, row.concept)
+        if key not in ids:
+            try:
+                ids[key] = concept_id(shorts[row.attribute], row.attribute, row.concept)
+            except CellError as fault:
+                ids[key] = row.concept
+                faults.add(row.place, "", str(fault))
+    return [replace(row, concept=ids[row.attribute, row.concept]) for row in rows]
 
 
 _KEY = ("model", "concept", "framing", "group", "repeat")

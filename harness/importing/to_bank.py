@@ -31,7 +31,7 @@ from harness.importing.rows import ImportedRow, ImportedRows
 
 Place = tuple[str, str, str]  # concept, framing, group
 _SAID = 60
-_FACTS = ("attribute", "rubric", "category", "polarity", "noun", "topic")
+_FACTS = ("rubric", "category", "polarity", "noun", "topic")
 
 
 def bank_of(found: ImportedRows, given: ImportMap) -> Bank:
@@ -68,9 +68,8 @@ def _concepts(rows: Sequence[ImportedRow]) -> dict[str, ImportedRow]:
         for name in _FACTS:
             a, b = getattr(known, name), getattr(row, name)
             if a != b and (row.concept, name) not in faults:
-                words = f"{row.place}: {name} of concept {row.concept} is {_said(b)}, but {_said(a)} at {known.place}"
-                join = '; a concept has one: columns.concept = {columns = ["attribute", "concept"]} makes two of them'
-                faults[row.concept, name] = words + (join if name == "attribute" else "; a concept has one")
+                words = f"{name} of concept {row.concept} is {_said(b)}, but {_said(a)} at {known.place}"
+                faults[row.concept, name] = f"{row.place}: {words}; a concept has one"
     raise_faults(list(faults.values()))
     return first
 
@@ -153,7 +152,7 @@ def _templates(
         for framing in framings:
             own = {g: prompts[name, framing, g.id] for g in groups[row.attribute] if (name, framing, g.id) in prompts}
             if given.run.matched_by == "topic" or not own:
-                found[name][framing] = _topic_template(row)
+                found[name][framing] = _topic_template(row, prompts=bool(own))
                 continue
             options = list(shared_templates(own, row.noun or ""))
             if len(options) == 1:
@@ -165,12 +164,15 @@ def _templates(
 
 
 def topic_words(concept: str, topic: str | None) -> str:
-    """Return what a concept is about: what the table says, or the words of its id."""
-    return topic or concept.replace("_", " ")
+    """Return what a concept is about: what the table says, or the words of its id after the attribute's short name."""
+    return topic or concept.partition("_")[2].replace("_", " ")
 
 
-def _topic_template(row: ImportedRow) -> str:
-    return f"{topic_words(row.concept, row.topic).replace(SLOT, '').strip()}: {SLOT}"
+def _topic_template(row: ImportedRow, *, prompts: bool) -> str:
+    """Return what stands in the place of a template that there is not: the topic, and why it is no prompt."""
+    why = "prompts on one topic, worded differently" if prompts else "the prompt is not in what was imported"
+    topic = topic_words(row.concept, row.topic).replace(SLOT, "").strip()
+    return f"({why}: {topic}) {SLOT}"
 
 
 def shared_templates(prompts: Mapping[Group, str], noun: str) -> Iterator[str]:
