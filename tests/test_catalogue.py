@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from generator.publishing.old_site import front_key, front_run
-from generator.schema.manifest import Manifest
+from generator.schema.manifest import read_manifest
 from generator.scoring.gate import Standing
 from tests import factories
 
@@ -17,7 +17,7 @@ def claim(tmp_path, run_id, *, date="2026-01-02", models=1):
     shards = {name: factories.make_rows(bank, name, repeats=1, run_id=run_id) for name in names}
     folder = tmp_path / run_id
     factories.write_run(folder, bank, shards, date=date)
-    manifest = Manifest.model_validate_json((folder / "manifest.json").read_bytes())
+    manifest = read_manifest(folder / "manifest.json")
     return manifest, Standing("published", (), frozenset())
 
 
