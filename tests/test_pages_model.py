@@ -106,7 +106,7 @@ class TestEvidenceTable:
     @pytest.mark.parametrize("page", [paths.model_page(RUN, OTHER), paths.attribute_page(RUN, "gender")])
     def test_a_negative_excess_is_steadier_and_not_clean(self, view, pages, page):
         assert (view.book.row(OTHER, "excess", "gender").estimate or 0) < 0
-        assert "steadier than the noisier control; it is still not called clean" in text(pages, page)
+        assert "steadier than that control; it is still not called clean" in text(pages, page)
 
     def test_without_a_negative_excess_nothing_is_said_of_it(self, view, pages):
         flagged = [view.book.row(m, "excess", "age").estimate or 0 for m in view.models]
