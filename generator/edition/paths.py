@@ -62,6 +62,20 @@ def concept_page(run_id: str, concept: str) -> str:
     return f"runs/{run_id}/concepts/{concept}.html"
 
 
+def part_page(page: str, number: int) -> str:
+    """Path of a later part of a page that lists all models; `number` counts from 2.
+
+    The parts of a run's index lie below `board/`, those of any other page in a folder of its name.
+    """
+    folder = page.replace("/index.html", "/board") if page.endswith("/index.html") else page.removesuffix(".html")
+    return f"{folder}/part-{number}.html"
+
+
+def part_number(page: str) -> int:
+    """Return which part the path of a part is."""
+    return int(page.rpartition("/part-")[2].removesuffix(".html"))
+
+
 def explorer_page(run_id: str) -> str:
     """Path of the explorer, which searches all rows with a script."""
     return f"runs/{run_id}/receipts/index.html"

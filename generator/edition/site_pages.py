@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from generator.edition import paths
+from generator.edition.edition import FEW_MODELS
 from generator.machine.walk import file_names
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 Kind = Literal[
     "front", "runs", "methodology", "prose", "search", "not_found",
-    "leaderboard", "findings", "pairs", "side", "planted", "judging", "audit", "run", "model", "numbers", "attribute",
+    "leaderboard", "board", "findings", "pairs", "side", "planted", "judging", "audit", "run", "model", "numbers",
+    "attribute", "attribute_part",
     "concept", "data", "dictionary", "explorer", "reader", "list", "set", "row", "other",
 ]  # fmt: skip
 # Every address of a page; a part in braces stands for one name. The first that fits decides.
@@ -47,6 +49,8 @@ _ADDRESSES: tuple[tuple[Kind, str], ...] = (
     ("numbers", "runs/{run}/models/{vendor}/{name}/numbers.html"),
     ("attribute", "runs/{run}/attributes/{name}"),
     ("concept", "runs/{run}/concepts/{name}"),
+    ("board", "runs/{run}/board/{name}"),
+    ("attribute_part", "runs/{run}/attributes/{attribute}/{name}"),
     ("data", "runs/{run}/data/index.html"),
     ("dictionary", "runs/{run}/data/DATA_DICTIONARY.html"),
     ("explorer", "runs/{run}/receipts/index.html"),
@@ -136,6 +140,7 @@ def run_pages(edition: Edition) -> Iterator[SitePage]:
         *(paths.model_page(run, model) for model in edition.run.models),
         *(paths.numbers_page(run, model) for model in edition.run.models),
         *(paths.attribute_page(run, attribute.id) for attribute in bank.attributes),
+        *_parts(edition),
         *(paths.concept_page(run, concept) for concept in kept),
         paths.data_page(run),
         paths.data_file(run, "DATA_DICTIONARY.html"),
@@ -144,6 +149,19 @@ def run_pages(edition: Edition) -> Iterator[SitePage]:
         *_set_pages(edition, kept),
     ]
     yield from map(page_at, addresses)
+
+
+def part_count(models: int) -> int:
+    """Return on how many pages a list of so many models stands."""
+    return max(1, -(-models // FEW_MODELS))
+
+
+def _parts(edition: Edition) -> Iterator[str]:
+    """Yield the later parts of the pages that list all models."""
+    run = edition.run_id
+    whole = (paths.run_index(run), *(paths.attribute_page(run, a.id) for a in edition.run.bank.attributes))
+    for page in whole:
+        yield from (paths.part_page(page, n) for n in range(2, part_count(len(edition.run.models)) + 1))
 
 
 def _set_pages(edition: Edition, concepts: Iterable[str]) -> Iterator[str]:

@@ -40,9 +40,11 @@ def _renderers(view: View) -> Mapping[Kind, Callable[[SitePage], bytes]]:
     domain, bank = lean_domain(view), view.bank
     return {
         "leaderboard": lambda page: render_leaderboard(view, page.path),
+        "board": lambda page: render_leaderboard(view, page.path),
         "model": lambda page: render_model(view, page.name, domain),
         "numbers": lambda page: render_numbers(view, page.name),
         "attribute": lambda page: render_attribute(view, bank.attribute[page.name]),
+        "attribute_part": lambda page: render_attribute(view, bank.attribute[page.names[1]], page.path),
         "concept": lambda page: render_concept(view, bank.concept[page.name]),
         "findings": lambda page: render_findings(view, page.path),
         "pairs": lambda page: render_pairs(view, page.path),

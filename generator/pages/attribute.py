@@ -15,6 +15,7 @@ from generator.html.charts import interval_chart
 from generator.html.favor import favor
 from generator.html.frame import NULL, cell, concept_title, frame, marked, plural, render_page
 from generator.pages.group_refusals import GroupRefusals
+from generator.pages.parts import part_of
 from generator.pages.views import NO_YARDSTICK, Footnotes, View
 from generator.schema.bank import SLOT, Attribute, Concept, group_np, with_article
 from generator.scoring.lookup import ScoreRow
@@ -136,11 +137,13 @@ def _concepts(view: View, model: str, attribute: str) -> int:
     return view.book.row(model, "consistency", attribute).n_concepts or 0
 
 
-def render_attribute(view: View, attribute: Attribute) -> bytes:
-    """Render one attribute's page."""
-    page = paths.attribute_page(view.run_id, attribute.id)
+def render_attribute(view: View, attribute: Attribute, page: str | None = None) -> bytes:
+    """Render one attribute's page, or a later part of it at the path given."""
+    first_page = paths.attribute_page(view.run_id, attribute.id)
+    page = page or first_page
     control = attribute.kind == "control"
-    rows = _sorted([_row(view, model, attribute.id) for model in view.models])
+    part = part_of(page, first_page, len(view.models))
+    rows = list(part.cut(_sorted([_row(view, model, attribute.id) for model in view.models])))
     lines = [view.line(row.model, attribute.id, row.model) for row in rows]
     lede = _lede(view, attribute)
     concepts = view.bank.concepts_of(attribute.id, two_sided=None)
@@ -149,7 +152,7 @@ def render_attribute(view: View, attribute: Attribute) -> bytes:
     context = frame(
         view.edition,
         page,
-        attribute.label,
+        attribute.label if part.first else f"{attribute.label}, part {part.number}",
         description=f"{attribute.label}: consistency of every model{BESIDE_BAND if view.bands else ''}. {lede}",
         section="leaderboard",
         crumbs=[("Leaderboard", paths.run_index(view.run_id)), (attribute.label, None)],
@@ -158,6 +161,7 @@ def render_attribute(view: View, attribute: Attribute) -> bytes:
     return render_page(
         "attribute.html",
         context,
+        part=part,
         view=view,
         attribute=attribute,
         control=control,

@@ -5,16 +5,20 @@ See contract: publication, "Pages"; methodology: tiers, "The rule".
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 from markupsafe import Markup
 
 from generator.data.description import times
+from generator.edition import paths
 from generator.html.charts import bar
 from generator.html.frame import frame, plural, render_page
 from generator.pages.findings import sentences
 from generator.pages.group_refusals import GroupRefusals
+from generator.pages.parts import ListPart, part_of
 from generator.pages.views import Footnotes, View
 from generator.schema.tables import OVERALL, RUN_WIDE
 from generator.scoring.lookup import ScoreRow
@@ -62,10 +66,41 @@ class MatrixRow:
     cells: tuple[MatrixCell, ...]
 
 
-def _ranked(view: View) -> list[tuple[int, list[LeaderboardRow]]]:
-    rows = [row for row in view.tiers if row["rank"] is not None]
-    rows.sort(key=lambda row: row["rank"])
+TierRow = dict[str, Any]
+
+
+def standing_order(view: View) -> list[TierRow]:
+    """Return every model's row of `tiers`, in rank order, unranked models last, in slug order."""
+    return sorted(view.tiers, key=lambda row: (row["rank"] is None, row["rank"] or 0, row["model"].encode()))
+
+
+def _ranked(view: View, order: Sequence[TierRow]) -> list[tuple[int, list[LeaderboardRow]]]:
+    rows = [row for row in order if row["rank"] is not None]
     return [(tier, [_entry(view, row) for row in group]) for tier, group in groupby(rows, key=lambda row: row["tier"])]
+
+
+@dataclass(frozen=True)
+class TierShare:
+    """One tier of the whole run: how many models it has, and the part in which it begins."""
+
+    tier: int
+    models: int
+    part: int
+
+
+def _tiers(order: Sequence[TierRow], part: ListPart) -> list[TierShare]:
+    found: dict[int, TierShare] = {}
+    for place, row in enumerate(order):
+        if row["rank"] is not None:
+            seen = found.get(row["tier"]) or TierShare(row["tier"], 0, part.number_at(place))
+            found[row["tier"]] = TierShare(row["tier"], seen.models + 1, seen.part)
+    return list(found.values())
+
+
+def _directory(order: Sequence[TierRow]) -> list[tuple[str, list[TierRow]]]:
+    """Return (vendor, its models' rows) in the order of the alphabet."""
+    rows = sorted(order, key=lambda row: row["model"].encode())
+    return [(vendor, list(own)) for vendor, own in groupby(rows, key=lambda row: row["model"].partition("/")[0])]
 
 
 def _entry(view: View, row: dict[str, object]) -> LeaderboardRow:
@@ -86,17 +121,17 @@ def _entry(view: View, row: dict[str, object]) -> LeaderboardRow:
     )
 
 
-def unranked(view: View) -> list[tuple[str, str]]:
-    """Return (model, why it has no rank), in slug order."""
+def unranked(view: View, order: Sequence[TierRow]) -> list[tuple[str, str]]:
+    """Return (model, why it has no rank) of those that have none."""
     found = []
-    for row in view.tiers:
+    for row in order:
         if row["rank"] is None:
             model = row["model"]
             lacking = [a.label for a in view.demographic if view.book.row(model, "consistency", a.id).estimate is None]
             absent = view.edition.run.absent.get(model, 0)
             reason = f"no score for {', '.join(lacking)}" if lacking else _error_words(view, model)
             found.append((model, f"{reason}{f'; {absent:,} planned answers are absent' if absent else ''}"))
-    return sorted(found, key=lambda pair: pair[0].encode())
+    return found
 
 
 def _error_words(view: View, model: str) -> str:
@@ -110,9 +145,8 @@ def _error_words(view: View, model: str) -> str:
     )
 
 
-def matrix(view: View) -> list[MatrixRow]:
-    """Return every model over all attributes, in rank order, unranked models last."""
-    order = sorted(view.tiers, key=lambda row: (row["rank"] is None, row["rank"] or 0, row["model"].encode()))
+def matrix(view: View, order: Sequence[TierRow]) -> list[MatrixRow]:
+    """Return models over all attributes, in their order."""
     return [
         MatrixRow(
             model=row["model"],
@@ -189,14 +223,16 @@ def mean_band(view: View) -> tuple[ScoreRow, ScoreRow] | None:
 
 
 def render_leaderboard(view: View, page: str) -> bytes:
-    """Render the leaderboard at a path: the run's own index, or the root's."""
-    edition = view.edition
+    """Render the leaderboard at a path: the run's own index, the root's, or a later part of a run of many models."""
+    edition, whole = view.edition, standing_order(view)
+    part = part_of(page, paths.run_index(view.run_id), len(whole))
     title = edition.site.title if page == "index.html" else f"Leaderboard of run {view.run_id}"
-    ranked, found = _ranked(view), view.findings
+    order = part.cut(whole)
+    ranked, found = _ranked(view, order), view.findings
     context = frame(
         edition,
         page,
-        title,
+        title if part.first else f"{title}, part {part.number}",
         description=f"{edition.site.tagline} {len(view.models)} models{BESIDE_BAND if view.bands else ''}.",
         section="leaderboard",
         scripts=("site.js",),
@@ -206,11 +242,14 @@ def render_leaderboard(view: View, page: str) -> bytes:
         context,
         view=view,
         fn=Footnotes(page),
+        part=part,
+        tiers=_tiers(whole, part),
+        directory=_directory(whole) if part.of > 1 and part.first else [],
         ranked=ranked,
         sentences=sentences(view, found, page),
         apart=any(row.apart for _, rows in ranked for row in rows),
-        unranked=unranked(view),
-        matrix=matrix(view),
+        unranked=unranked(view, order),
+        matrix=matrix(view, order),
         refusing=any(view.group_refusals.values()),
         sample=_sample(view, ranked[0][1][0]) if ranked else None,
         mean_band=mean_band(view),

@@ -216,7 +216,7 @@ def render_model(view: View, model: str, scale: Domain) -> bytes:
         mean_band=mean_band(view),
         tier=view.tier[model],
         tiers=max((row["tier"] or 0 for row in view.tiers), default=0),
-        why_unranked=dict(unranked(view)).get(model, ""),
+        why_unranked=dict(unranked(view, [row for row in view.tiers if row["model"] == model])).get(model, ""),
         chart=interval_chart(
             lines,
             view.domain,

@@ -87,3 +87,30 @@ function sortRows(table, column, kind, direction) {
     body.append(...rows.map((item) => item.row));
   }
 }
+
+// A long list in folded parts, filtered by part and by text: <p data-list-filter="id of the list" hidden>.
+for (const filter of document.querySelectorAll("[data-list-filter]")) {
+  const parts = [...document.getElementById(filter.dataset.listFilter).querySelectorAll("details")];
+  const [select, input, status] = ["select", "input", "[role=status]"].map((name) => filter.querySelector(name));
+  const nameOf = (part) => part.querySelector("summary").textContent.split(",")[0];
+  select.append(...parts.map((part) => new Option(nameOf(part), nameOf(part))));
+  const apply = () => {
+    const text = input.value.trim().toLowerCase();
+    let found = 0;
+    for (const part of parts) {
+      const asked = !select.value || nameOf(part) === select.value;
+      let own = 0;
+      for (const item of part.querySelectorAll("li")) {
+        item.hidden = !asked || !item.textContent.toLowerCase().includes(text);
+        own += item.hidden ? 0 : 1;
+      }
+      part.hidden = own === 0;
+      part.open = own > 0 && (text !== "" || select.value !== "");
+      found += own;
+    }
+    status.textContent = text || select.value ? (found === 1 ? "1 model" : `${found} models`) : "";
+  };
+  filter.hidden = false;
+  select.addEventListener("change", apply);
+  input.addEventListener("input", apply);
+}
