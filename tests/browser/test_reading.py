@@ -272,6 +272,23 @@ class TestTwoGroups:
         boxes.nth(2).uncheck()
         assert self.shown(plain, "direct") == every
 
+    def test_the_ticked_groups_are_in_the_address_and_come_back_from_it(self, site, browser):
+        with context_of(browser) as context, opened(context, site.http) as watched:
+            page, address = watched.page, site.http + site.kinds["set"]
+            page.goto(address + "#direct.g2.0")
+            every = page.locator("#direct .glance tbody th").all_inner_texts()
+            boxes = page.locator("#direct .glance input")
+            boxes.nth(0).check()
+            boxes.nth(2).check()
+            comes_to(page, lambda url: url == f"{address}?only=direct.g0&only=direct.g2#direct.g2.0")
+            page.goto(f"{address}?only=direct.g1&only=direct.g2&only=<img>")
+            assert self.shown(page, "direct") == every[1:3]
+            boxes.nth(1).uncheck()
+            boxes.nth(2).uncheck()
+            assert self.shown(page, "direct") == every
+            comes_to(page, lambda url: url == address)
+            assert watched.faults == []
+
     def test_two_of_them_share_the_width_and_stand_one_below_the_other_on_a_phone(self, plain):
         boxes = plain.locator("#direct .glance input")
         boxes.nth(1).check()
