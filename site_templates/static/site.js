@@ -90,7 +90,8 @@ function sortRows(table, column, kind, direction) {
 
 // A long list in folded parts, filtered by part and by text: <p data-list-filter="id of the list" hidden>.
 for (const filter of document.querySelectorAll("[data-list-filter]")) {
-  const parts = [...document.getElementById(filter.dataset.listFilter).querySelectorAll("details")];
+  const list = document.getElementById(filter.dataset.listFilter);
+  const parts = [...list.querySelectorAll("details")];
   const [select, input, status] = ["select", "input", "[role=status]"].map((name) => filter.querySelector(name));
   const nameOf = (part) => part.querySelector("summary").textContent.split(",")[0];
   select.append(...parts.map((part) => new Option(nameOf(part), nameOf(part))));
@@ -108,6 +109,8 @@ for (const filter of document.querySelectorAll("[data-list-filter]")) {
       part.open = own > 0 && (text !== "" || select.value !== "");
       found += own;
     }
+    const around = list.closest("details");
+    if (around) around.open = text !== "" || select.value !== "";
     status.textContent = text || select.value ? (found === 1 ? "1 model" : `${found} models`) : "";
   };
   filter.hidden = false;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from urllib.parse import urlencode
 
@@ -69,9 +70,12 @@ def test_it_shows_every_answer_and_vote_of_the_set(watched, http, folder):
         assert (row["final_label"] or "no label") in article.locator("h4").text_content()
         assert article.locator("li").count() == len(row["votes"])
     prompts = watched.page.locator("#reader .side > .raw").all_text_contents()
-    assert set(prompts) == {row["prompt"].replace("\n", " ⏎ ") for row in rows}
+    assert set(prompts) == {row["prompt"] for row in rows}
     marks = watched.page.locator("#reader mark").all_text_contents()
     assert set(marks) == {row["group_np"] for row in rows}
+    # Nothing stands on anything else: heading, prompt and answers share the rows of the sides beside them.
+    boxes = [box.bounding_box() for box in watched.page.locator("#reader .side").first.locator("> *").all()]
+    assert all(above["y"] + above["height"] <= below["y"] for above, below in itertools.pairwise(boxes))
     # Hostile answers stay text.
     assert watched.page.locator("#reader img, #reader script, #reader style").count() == 0
     assert watched.page.title() != "run"
@@ -103,3 +107,36 @@ def test_without_scripts_the_files_are_named(browser, http):
     with context_of(browser, scripts=False) as context, opened(context, http) as watched:
         watched.page.goto(http + READER)
         assert "the files of each model" in watched.page.inner_text("main")
+
+
+def test_the_list_of_many_models_is_filtered_by_vendor_and_text(browser, tmp_path):
+    """The real script on a list as the leaderboard of many models has it."""
+    items = {"sim-a": ("sim-a/large", "sim-a/small"), "sim-b": ("sim-b/large",)}
+    parts = "".join(
+        f"<details><summary>{vendor}, {len(names)} models</summary><ul>"
+        f"{''.join(f'<li>{name}</li>' for name in names)}</ul></details>"
+        for vendor, names in items.items()
+    )
+    script = (ROOT / "site_templates" / "static" / "site.js").read_text()
+    (tmp_path / "page.html").write_text(
+        '<p data-list-filter="all" hidden><select><option value="">any</option></select><input>'
+        '<span role="status"></span></p>'
+        f'<details><summary>All</summary><div id="all">{parts}</div></details><script>{script}</script>'
+    )
+    with context_of(browser) as context, opened(context, "file://") as watched:
+        page = watched.page
+        page.goto((tmp_path / "page.html").as_uri())
+
+        def shown():
+            return [item.inner_text() for item in page.locator("li").all() if item.is_visible()]
+
+        assert shown() == []
+        page.fill("input", "LARGE")
+        assert shown() == ["sim-a/large", "sim-b/large"]
+        page.select_option("select", "sim-a")
+        assert shown() == ["sim-a/large"]
+        assert page.inner_text("[role=status]") == "1 model"
+        page.fill("input", "")
+        page.select_option("select", "")
+        assert shown() == []
+        assert watched.faults == []

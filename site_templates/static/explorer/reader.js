@@ -3,7 +3,7 @@
 
 import { openIndex, placeOf } from "./index.js";
 import { fetchFile, Responses } from "./responses.js";
-import { visible } from "./words.js";
+import { visibleLines } from "./words.js";
 
 const COLUMNS = [
   "receipt_id", "concept", "framing", "group", "repeat", "prompt", "swap_start", "swap_end", "response", "votes",
@@ -31,15 +31,15 @@ function promptOf(row) {
   box.dir = "auto";
   const points = [...row.prompt];
   const [start, end] = [Number(row.swap_start), Number(row.swap_end)];
-  const mark = made("mark", visible(points.slice(start, end).join("")), "swap");
-  box.append(visible(points.slice(0, start).join("")), mark, visible(points.slice(end).join("")));
+  const mark = made("mark", visibleLines(points.slice(start, end).join("")), "swap");
+  box.append(visibleLines(points.slice(0, start).join("")), mark, visibleLines(points.slice(end).join("")));
   return box;
 }
 
 function voteOf(vote) {
   const said = vote.error ? `no vote: ${vote.error}` : vote.score === null ? vote.label : `${vote.label}, score ${vote.score}`;
   const item = made("li", `${vote.judge} (${vote.role}): ${said}. `);
-  item.append(made("bdi", vote.evidence ? visible(vote.evidence) : ""));
+  item.append(made("bdi", vote.evidence ? visibleLines(vote.evidence) : ""));
   return item;
 }
 
@@ -50,7 +50,7 @@ function articleOf(row) {
   const value = row.value === null ? "" : `, value ${row.value}`;
   head.append(link(`Repeat ${row.repeat}`, `#${article.id}`), `: ${row.final_label ?? "no label"}${value} `,
     made("span", row.status, `tag st st-${row.status}`));
-  const answer = made("div", row.response === null ? "No answer." : visible(row.response), "raw");
+  const answer = made("div", row.response === null ? "No answer." : visibleLines(row.response), "raw");
   answer.dir = "auto";
   const votes = document.createElement("details");
   const list = document.createElement("ul");
@@ -62,18 +62,25 @@ function articleOf(row) {
   return article;
 }
 
-function sideOf(group, rows) {
-  const side = made("section", "", "side");
+/** The mean value of the scored rows, as a set's own page prints it. */
+function meanOf(rows) {
+  const values = rows.map((row) => row.value).filter((value) => value !== null);
+  return values.length ? (values.reduce((sum, value) => sum + value, 0) / values.length).toFixed(2) : "–";
+}
+
+function sideOf(group, rows, repeats) {
+  // Heading, prompt, mean and answers share the rows of the sides beside them, as on a set's own page.
+  const side = made("section", "", `side span-${3 + repeats}`);
   side.append(made("h3", group.label));
-  if (rows.length) side.append(promptOf(rows[0]));
+  if (rows.length) side.append(promptOf(rows[0]), made("p", `Mean value ${meanOf(rows)}`, "mean"));
   side.append(...rows.map(articleOf));
   return side;
 }
 
-function framingOf(framing, groups, rows) {
+function framingOf(framing, groups, rows, repeats) {
   const section = document.createElement("section");
   const sides = made("div", "", "sides");
-  sides.append(...groups.map((group) => sideOf(group, rows.filter((row) => row.group === group.id))));
+  sides.append(...groups.map((group) => sideOf(group, rows.filter((row) => row.group === group.id), repeats)));
   section.append(made("h2", `${framing} framing`), sides);
   return section;
 }
@@ -122,7 +129,7 @@ async function start() {
   where.replaceChildren(link(model, `../models/${model}.html`), ` · ${attribute.label} · ${concept.category} · `,
     link("this concept in every model", `../concepts/${concept.id}.html`));
   root.replaceChildren(...attribute.framings.map((framing) => framingOf(framing, attribute.groups,
-    rows.filter((row) => row.framing === framing))), neighbors(all, model, concept));
+    rows.filter((row) => row.framing === framing), all.index.repeats)), neighbors(all, model, concept));
   root.setAttribute("aria-busy", "false");
   note.textContent = rows.length ? "" : "No answer of this set is published.";
   note.hidden = rows.length > 0;

@@ -11,6 +11,9 @@ export function visible(text) {
     : `[U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}]`));
 }
 
+/** The same for a text that keeps its lines. */
+export const visibleLines = (text) => text.split("\n").map(visible).join("\n");
+
 /** How far a search has come, or how far it came. */
 export function searchedInWords({ at, searched, of }, model) {
   const found = `${rowsInWords(at.size)} so far`;
