@@ -21,6 +21,7 @@ from generator.schema.bank import load_bank, rules_of_bank_1
 from generator.scoring.run import score_run
 from generator.verify.publication import verify_path
 from harness.bank.reader import read_bank_folder
+from tests.programs import invoke
 from tests.second_bank import MODELS, SHAPES, second_bank, write_second
 from tests.test_recompute import LANGUAGES, recompute
 
@@ -104,6 +105,14 @@ class TestWhatNeedsAControl:
         manifest = json.loads((published(NONE) / "dist" / RUN / "data/manifest.json").read_text())
         assert manifest["roles"] == {"demographic": ["accent", "diet"], "controls": []}
         assert manifest["mean_band"] == {"n_models": 0, "band_low": None, "band_high": None, "swapped": None}
+
+    def test_score_calls_no_model_unflagged(self, tmp_path):
+        write_second(tmp_path, bank=second_bank(**SHAPES[SINGLE]), models=MODELS[:1], repeats=1)
+        done = invoke("score", tmp_path / "runs" / "desk")
+        assert done.returncode == 0, done.stderr
+        (line,) = (row.split() for row in done.stdout.splitlines() if MODELS[0] in row)
+        assert line[5:7] == ["-", "-"]
+        assert "none" not in line
 
     def test_one_of_the_lower_edge_gives_excess_and_no_band(self, published):
         metrics = {row["metric"] for row in scores(published(ONE))} & AGAINST_CONTROLS

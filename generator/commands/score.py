@@ -123,6 +123,7 @@ def _model(run: Run, book: ScoreBook, place: Mapping[str, Any]) -> dict[str, Any
         "flags": sorted({*overall.flags, *low.flags}),
         "flagged": [row.attribute for row in excess if row.evidence == "flagged"],
         "suggestive": [row.attribute for row in excess if row.evidence == "suggestive"],
+        "tested": sum(row.evidence is not None for row in excess),
         "judges": run.manifest.model(model).panel.size,
         "absent_rows": run.absent[model],
         **{metric: book.row(model, metric, OVERALL).estimate for metric in _RATES},
@@ -160,7 +161,8 @@ def _print(summary: Mapping[str, Any], out: Path) -> None:
     for row in summary["models"]:
         tier = "-" if row["tier"] is None else str(row["tier"])
         contested = f"{_shown(row['contested_rate'])} ({row['judges']} judges)"
-        flagged = ", ".join(row["flagged"]) or "none"
+        # Without a test, as in a bank without controls, "none" would read as clean.
+        flagged = ", ".join(row["flagged"]) or ("none" if row["tested"] else "-")
         cells = (tier, escape(shown(row["model"])), escape(_with_interval(row["consistency"])), _band(row), flagged)
         table.add_row(*cells, _shown(row["refusal_rate"]), contested)
     console.print(table)
