@@ -44,6 +44,7 @@ from generator.edition import paths
 from generator.edition.banners import Notice, Source, mark_of, notices
 from generator.edition.edition import Edition, Site
 from generator.edition.numbers import NULL, SCORE_COLUMNS, TABLE_KEYS, cell, in_letters, interval, number, plural, score
+from generator.edition.run_name import run_name
 from generator.edition.settings import BUILT_IN
 from generator.edition.untrusted import HIDDEN_POINTS, marked, visible
 from generator.html import code_words
@@ -236,6 +237,7 @@ def frame(
         "site": own_site,
         "edition": edition,
         "run": edition.run.manifest if edition else None,
+        "run_name": run_name(len(edition.run.models), edition.run.manifest.date) if edition else None,
         "page": page,
         "title": title,
         "description": description or own_site.description,

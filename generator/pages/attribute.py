@@ -18,6 +18,7 @@ from generator.pages.group_refusals import GroupRefusals
 from generator.pages.parts import part_of
 from generator.pages.views import NO_YARDSTICK, Footnotes, View
 from generator.schema.bank import SLOT, Attribute, Concept, group_np, with_article
+from generator.scoring.evidence_signs import suggestive_signs
 from generator.scoring.lookup import ScoreRow
 from generator.stats.bootstrap import one_attribute
 from generator.stats.evidence import tail_p
@@ -33,6 +34,7 @@ class ModelRow:
     consistency: ScoreRow
     excess: ScoreRow
     mde: ScoreRow
+    signs: tuple[str, ...]
     asymmetry: ScoreRow
     worst_gap: ScoreRow
     refusal_rate: ScoreRow
@@ -81,7 +83,11 @@ def _row(view: View, model: str, attribute: str) -> ModelRow:
     metrics = ("consistency", "excess", "mde", "refusal_asymmetry", "worst_gap", "refusal_rate", "instability")
     rows = {metric: view.book.row(model, metric, attribute) for metric in metrics}
     asymmetry = rows.pop("refusal_asymmetry")
-    return ModelRow(model=model, asymmetry=asymmetry, refusing=view.group_refusal(model, attribute), **rows)
+    disparity, edge = (view.book.row(model, "disparity", a) for a in (attribute, view.edge(model) or ""))
+    signs = suggestive_signs(rows["excess"], disparity, edge)
+    return ModelRow(
+        model=model, signs=signs, asymmetry=asymmetry, refusing=view.group_refusal(model, attribute), **rows
+    )
 
 
 def _sorted(rows: list[ModelRow]) -> list[ModelRow]:

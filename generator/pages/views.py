@@ -355,6 +355,11 @@ class View:
         found = self.bank.attribute.get(attribute)
         return found.label if found is not None else attribute  # the rules may name one that the bank lacks
 
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """The label of each attribute by its id."""
+        return {a.id: a.label for a in self.bank.attributes}
+
     def lines(self, model: str) -> Sequence[Line]:
         """Return the lines of a model's own chart: demographic attributes, then controls."""
         return [self.line(model, a.id, a.label) for a in (*self.demographic, *self.controls)]

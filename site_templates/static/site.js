@@ -17,6 +17,34 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
   });
 }
 
+// The theme: as the system has it, dark, light, in turn. The choice stays on this machine (theme.js reads it).
+for (const button of document.querySelectorAll("[data-theme-switch]")) {
+  const order = ["auto", "dark", "light"];
+  const root = document.documentElement;
+  const show = () => { button.textContent = `Theme: ${root.dataset.theme ?? "auto"}`; };
+  button.hidden = false;
+  show();
+  button.addEventListener("click", () => {
+    const next = order[(order.indexOf(root.dataset.theme ?? "auto") + 1) % order.length];
+    if (next === "auto") delete root.dataset.theme;
+    else root.dataset.theme = next;
+    try {
+      if (next === "auto") localStorage.removeItem("theme");
+      else localStorage.setItem("theme", next);
+    } catch { /* it holds for this page */ }
+    show();
+  });
+}
+
+// A note leads back to the mark that led to it.
+document.addEventListener("click", (event) => {
+  const mark = event.target.closest?.(".fn a");
+  const back = mark && document.querySelector(`${mark.hash} [href^="#use-"]`);
+  if (!back) return;
+  mark.id ||= `from-${[...document.querySelectorAll(".fn a")].indexOf(mark)}`;
+  back.hash = mark.id;
+});
+
 // An address that leads to a row of a set shows its group and prompt at the top; the row is outlined below them.
 function showSide() {
   const named = document.getElementById(decodeURIComponent(location.hash.slice(1)));

@@ -29,6 +29,9 @@ function misprinted(result, model) {
   });
 }
 
+/** What attributes are called, by their ids. */
+const labels = () => JSON.parse(document.querySelector("[data-check]").dataset.labels ?? "{}");
+
 /** An element with this text. */
 export function element(name, text, attributes = {}) {
   const made = document.createElement(name);
@@ -59,7 +62,7 @@ function numberRow(result, wrong) {
   return {
     key: result.attribute,
     ok: result.ok && !wrong.length,
-    cells: [result.attribute, span(result.published) + note, span(result.recomputed)],
+    cells: [labels()[result.attribute] ?? result.attribute, span(result.published) + note, span(result.recomputed)],
   };
 }
 
