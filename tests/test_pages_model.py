@@ -18,6 +18,7 @@ from generator.pages.model_level import label_steps, levels
 from generator.pages.pair_card import median_concept, pair_cards
 from generator.pages.views import ConceptResult, View
 from generator.schema.bank import load_bank
+from generator.scoring.findings import Apart
 from generator.stats.bootstrap import one_attribute, several_attributes
 from generator.stats.evidence import tail_p
 from generator.stats.range_test import range_p
@@ -272,6 +273,18 @@ class TestQuotable:
         words = read(quotable(view, view.findings.of(OTHER)).encode()).text
         assert f"the scored answers of {OTHER} differed no more by group than its own noise on 7 attributes" in words
         assert "which is no proof of equal treatment" in words
+
+    def test_the_proof_that_it_is_not_stands_where_no_difference_is_said(self, view):
+        found = view.findings.of(OTHER)
+        apart = Apart(
+            OTHER, None, "lower", view.book.row(OTHER, "favorability"), view.book.row(OTHER, "favorability_gap")
+        )
+        words = read(quotable(view, dataclasses.replace(found, apart=(apart,))).encode()).text
+        assert re.search(
+            r"than its own noise on 7 attributes tested[^.]*, which is no proof of equal treatment \(an excess below .*"
+            r"unseen\), and it favored everybody less than all other models did\.$",
+            words,
+        )
 
     def test_without_a_band_nothing_can_be_said(self, view):
         found = view.findings.of(OTHER)

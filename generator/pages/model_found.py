@@ -28,8 +28,13 @@ def quotable(view: View, found: ModelFindings) -> Markup:
     place = "in questions alike but for the words for a group, "
     lead = f"{start}{place}" if start else place[:1].upper() + place[1:]
     first, *others = _clauses(found)
-    said = _listed([first.format(found.model), *(other.format("it") for other in others)])
-    return Markup("{}{}{}.").format(lead, said, _caveat(view, found))
+    told = first.format(found.model)
+    also = [other.format("it") for other in others]
+    caveat = _caveat(view, found)
+    if found.flagged or not also:
+        return Markup("{}{}{}.").format(lead, _listed([told, *also]), caveat)
+    # What is no proof is that the groups' answers did not differ, so it is said there.
+    return Markup("{}{}{}, and {}.").format(lead, told, caveat, _listed(also))
 
 
 def _clauses(found: ModelFindings) -> list[Markup]:
