@@ -155,6 +155,14 @@ class TestReversalSums:
         numerator, denominator = reversal_sums(means)
         assert (numerator.tolist(), denominator.tolist()) == ([pytest.approx(0.4)], [2.0])
 
+    def test_every_two_framings_are_compared_and_one_alone_with_none(self):
+        # |0 - .5| + |0 - 1| + |.5 - 1| over three pairs; in the second group only the last pair has both.
+        means = np.array([[[0.0, np.nan], [0.5, 0.25], [1.0, 1.0]]])
+        numerator, denominator = reversal_sums(means)
+        assert (numerator.tolist(), denominator.tolist()) == ([2.75], [4.0])
+        alone, none = reversal_sums(means[:, :1])
+        assert (alone.tolist(), none.tolist()) == ([0.0], [0.0])
+
 
 class TestRows:
     def test_a_refused_row_never_moves_a_mean(self):
