@@ -47,9 +47,9 @@ class TestEveryRow:
     def test_in_any_case_and_with_any_beginning_or_ending(self, row: FilterWord, wording: Any) -> None:
         assert finish_word(wording(row.word)) == wording(row.word)
 
-    @pytest.mark.parametrize("status", [400, 403])
+    @pytest.mark.parametrize("status", [400, 403, 422, 451])
     @pytest.mark.parametrize("row", IN["code"], ids=lambda row: row.word)
-    def test_a_code_of_the_table_at_400_or_403_is_a_refusal(self, row: FilterWord, status: int) -> None:
+    def test_a_code_of_the_table_at_such_a_status_is_a_refusal(self, row: FilterWord, status: int) -> None:
         found = answer_to(Reply(status, error_body(code=row.word)))
         assert (found.text, found.outcome, found.filter_word) == ("", "filtered", row.word)
         assert (found.prompt_tokens, found.completion_tokens) == (0, 0)

@@ -73,7 +73,47 @@ def vote(text: str, ballot: Ballot = STANCE) -> Any:
     return ballot.vote(Answer(text), judge="j/x", role="primary", key="k")
 
 
+# As model cards and chat templates of open models have them.
+STOP_TOKENS = [
+    "<|im_end|>",
+    "<|endoftext|>",
+    "<|end_of_text|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|end|>",
+    "<|return|>",
+    "<|call|>",
+    "<|end_of_turn|>",
+    "<|END_OF_TURN_TOKEN|>",
+    "<|user|>",
+    "<|observation|>",
+    "<|endofprompt|>",
+    "<|stop|>",
+    "<end_of_turn>",
+    "<turn|>",
+    "<eos>",
+    "</s>",
+    "[EOS]",
+    "[/INST]",
+    "<｜end▁of▁sentence｜>",
+    "<|EOT|>",
+    "<EOT>",
+    "<|eos|>",
+    "<|end_of_sentence|>",
+    "<|role_end|>",
+    "<|eom|>",
+    "<|eot|>",
+    "<|end_of_role|>",
+    "<|end_of_box|>",
+]
+
+
 class TestPackaging:
+    @pytest.mark.parametrize("token", STOP_TOKENS)
+    def test_every_stop_token_comes_off(self, token: str) -> None:
+        found = vote(JSON + token)
+        assert (found.label, found.unwrapped) == ("OPPOSE", "stop_token")
+
     @pytest.mark.parametrize(("text", "off"), PACKED.values(), ids=PACKED.keys())
     def test_it_comes_off_and_is_noted(self, text: str, off: str | None) -> None:
         found = vote(text)
