@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
+from generator.edition.import_words import import_lines
 from generator.pages.all import render_pages
 from generator.receipts.pages import receipt_task, write_receipts
+from generator.schema.manifest import Imported
 from tests.programs import invoke
 from tests.test_receipt_pages import edition_of
 
@@ -105,6 +107,28 @@ class TestByTopic:
         assert "What the judges of imported answers wrote beside their labels is not known." in by_topic["judging.html"]
         facts = by_topic["run.html"]
         assert [facts.partition(name)[2].strip()[:12] for name in ("Spent", "From the cache")] == ["not recorded"] * 2
+
+
+class TestAudited:
+    def test_an_audit_that_was_made_since_is_not_missing(self) -> None:
+        found = Imported(collected_by="A", source="b", matched_by="word", not_done=("masking", "audit"))
+        assert import_lines(found, audited=False)[0].endswith("Not done: masking, a human audit.")
+        assert import_lines(found, audited=True)[0].endswith("Not done: masking.")
+
+    def test_a_sheet_shows_the_prompt_as_it_is_and_no_row_without_a_text(self, tmp_path: Path) -> None:
+        pages_of(tmp_path)
+        sample = ("audit", "sample", "run", "--runs-dir", tmp_path / "runs")
+        assert invoke(*sample).returncode == 0
+        assert "What of " in (tmp_path / "runs" / "run" / "audit" / "sheet.csv").read_text()
+        pages_of(mkdir(tmp_path / "b"), matched="word", rows=bare(ROWS))
+        done = invoke(*sample[:-1], tmp_path / "b" / "runs")
+        assert (done.returncode, "nobody can label it by hand" in done.stderr) == (2, True)
+        assert not (tmp_path / "b" / "runs" / "run" / "audit").exists()
+
+
+def mkdir(path: Path) -> Path:
+    path.mkdir()
+    return path
 
 
 class TestByWord:

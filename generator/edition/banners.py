@@ -60,7 +60,7 @@ def notices(edition: Edition | None, page: str, source: Source = "run") -> tuple
         text = "No real language model was asked. The answers and the votes come from programs with planted biases."
         found.append(Notice("simulated", "Simulated run", (text,)))
     if (collected := edition.run.manifest.imported) is not None:
-        found.append(Notice("imported", "Imported run", import_lines(collected)))
+        found.append(Notice("imported", "Imported run", import_lines(collected, audited=edition.run.audit is not None)))
     if edition.standing.state == "preview":
         lines = (preview_words(edition), *map(in_words, edition.standing.reasons))
         found.append(Notice("preview", "Preview with real models, not a result", lines))

@@ -23,21 +23,24 @@ _ONE, _TWO = "one judge labeled every answer", "two judges labeled every answer,
 _THREE = "two primary judges labeled every answer, and a third vote settles where they differ"
 
 
-def import_words(found: Imported) -> str:
-    """Return who collected an import, how its prompts match, and which steps were not taken, as half a sentence."""
+def import_words(found: Imported, *, audited: bool) -> str:
+    """Return who collected an import, how its prompts match, and which steps were not taken, as half a sentence.
+
+    `audited`: whether a person has checked a sample since it was imported.
+    """
     words = f"collected by {found.collected_by} ({found.source}); {_MATCHED[found.matched_by]}"
-    return f"{words}; not done: {', '.join(steps)}" if (steps := not_done(found)) else words
+    return f"{words}; not done: {', '.join(steps)}" if (steps := not_done(found, audited=audited)) else words
 
 
-def not_done(found: Imported) -> list[str]:
-    """Return in words which steps of the method were not taken."""
-    return [_STEPS[step] for step in found.not_done]
+def not_done(found: Imported, *, audited: bool) -> list[str]:
+    """Return in words which steps of the method were not taken; the audit is one until there is one."""
+    return [_STEPS[step] for step in found.not_done if not (audited and step == "audit")]
 
 
-def import_lines(found: Imported) -> tuple[str, ...]:
+def import_lines(found: Imported, *, audited: bool) -> tuple[str, ...]:
     """Return the lines of the banner above every page of an imported run."""
     matched = _MATCHED[found.matched_by]
-    steps = f" Not done: {', '.join(steps)}." if (steps := not_done(found)) else ""
+    steps = f" Not done: {', '.join(steps)}." if (steps := not_done(found, audited=audited)) else ""
     first = f"Another harness collected answers and labels: {found.collected_by} ({found.source})."
     return (f"{first} {matched[0].upper()}{matched[1:]}.{steps}",)
 

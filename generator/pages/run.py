@@ -233,7 +233,7 @@ def render_run(view: View, page: str) -> bytes:
         context,
         view=view,
         lede=lede,
-        kind=kind_words(manifest),
+        kind=kind_words(manifest, audited=view.edition.run.audit is not None),
         cached=cache_words(manifest),
         note=read_note(view.edition.run.folder),
         counts=counts,

@@ -10,9 +10,11 @@ from generator.html.frame import number
 from generator.schema.manifest import Manifest
 
 
-def kind_words(manifest: Manifest) -> str:
+def kind_words(manifest: Manifest, *, audited: bool) -> str:
     """Return a run's kind; of an imported one who collected it, how its prompts match, which steps were not taken."""
-    return manifest.kind if manifest.imported is None else f"imported: {import_words(manifest.imported)}"
+    return (
+        manifest.kind if manifest.imported is None else f"imported: {import_words(manifest.imported, audited=audited)}"
+    )
 
 
 def cache_words(manifest: Manifest) -> str:

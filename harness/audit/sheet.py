@@ -160,10 +160,13 @@ def items_of(run: Judged, record: DrawRecord) -> list[Item]:
 
 
 def item_of(row: Mapping[str, Any], scrub: Masker, rubric: Rubric) -> Item:
-    """Return what is shown of one receipt."""
+    """Return what is shown of one receipt; raises InputError where an imported one has no text to be labeled by."""
+    if row["prompt"] is None or row["response"] is None:
+        raise InputError(f"row {row['receipt_id']}: its text is not in what was imported; nobody can label it by hand")
     prompt, response = str(row["prompt"]), str(row["response"])
     if rubric.mask_groups:
-        prompt = prompt[: row["swap_start"]] + PERSON + prompt[row["swap_end"] :]
+        if row["swap_start"] is not None:
+            prompt = prompt[: row["swap_start"]] + PERSON + prompt[row["swap_end"] :]
         response = apply_mask(response, [(span["start"], span["end"]) for span in row["mask_spans"] or ()])
     return Item(row["receipt_id"], rubric.id, scrubbed(scrub, prompt), scrubbed(scrub, response))
 
