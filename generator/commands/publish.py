@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from generator.edition.settings import HOST_NAMES, PublishSettings
 from generator.machine.options import jobs_option
+
+if TYPE_CHECKING:
+    from generator.data.ssh_signature import Signer
 
 
 @click.command("publish")
@@ -31,6 +36,12 @@ from generator.machine.options import jobs_option
     "--withhold/--no-withhold", default=None, help="Publish without the categories whose judges or audit fail."
 )
 @click.option("--remove", multiple=True, metavar="RUN", help="Take a run away and leave a tombstone; repeatable.")
+@click.option(
+    "--sign",
+    type=click.Path(path_type=Path),
+    metavar="KEY",
+    help="Sign each data manifest with this Ed25519 key; a passphrase is read from AIBIASBENCH_SIGN_PASSPHRASE.",
+)
 @jobs_option
 @click.option("--dask", metavar="ADDRESS", help="Render receipts on a Dask cluster: tcp://HOST:PORT.")
 @click.option(
@@ -50,6 +61,7 @@ def command(
     preview: bool | None,
     withhold: bool | None,
     remove: tuple[str, ...],
+    sign: Path | None,
     jobs: int | None,
     dask: str | None,
     content: Path,
@@ -81,6 +93,7 @@ def command(
         remove=remove,
         jobs=jobs or processors(),
         dask=None if dask is None else checked_dask_address(dask),
+        sign=_signer(sign),
     )
     told = iter([used(settings, asked)])  # once, before the first thing that is built
 
@@ -117,3 +130,11 @@ def used(settings: PublishSettings, asked: Collection[str]) -> str:
     return "publishing with " + ", ".join(
         f"{name} {value}{' (by option)' if name in asked else ''}" for name, value in told.items()
     )
+
+
+def _signer(path: Path | None) -> Signer | None:
+    if path is None:
+        return None
+    from generator.data.ssh_signature import read_signer
+
+    return read_signer(path, os.environ.get("AIBIASBENCH_SIGN_PASSPHRASE"))

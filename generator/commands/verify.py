@@ -18,6 +18,13 @@ from generator.verify.findings import Findings
 @click.option("--url", help="Fetch and check the data folders of a served site, or one of them, instead of PATH.")
 @click.option("--deadline", default=3600.0, show_default=True, type=click.FloatRange(min=1), help="Seconds for --url.")
 @click.option("--pin", "pins", multiple=True, metavar="HASH", help="A hash that you kept of a publication; repeatable.")
+@click.option(
+    "--signer",
+    "signers",
+    multiple=True,
+    metavar="KEY",
+    help="Every publication must be signed by this key: ssh-ed25519 AAAA…, or a file of such keys; repeatable.",
+)
 @click.option("--strict", is_flag=True, help="Exit 1, too, when a part could not be compared.")
 @jobs_option
 @click.option(
@@ -35,6 +42,7 @@ def command(
     url: str | None,
     deadline: float,
     pins: tuple[str, ...],
+    signers: tuple[str, ...],
     *,
     strict: bool,
     jobs: int | None,
@@ -51,13 +59,15 @@ def command(
     """
     from generator.machine.workers import processors
     from generator.verify.publication import check_pins, verify_path, verify_url
+    from generator.verify.signature import check_signers, read_signers
 
     if (path is None) == (url is None):
         raise click.UsageError("give PATH or --url, one of the two")
-    wanted = [checked_pin(pin) for pin in pins]
+    wanted, keys = [checked_pin(pin) for pin in pins], read_signers(signers)
     jobs = jobs or processors()
     findings = verify_path(path, content, jobs=jobs) if path is not None else verify_url(str(url), deadline)
     check_pins(wanted, findings)
+    check_signers(keys, findings)
     if as_json:
         print(json.dumps(findings.as_json(), indent=1, ensure_ascii=False))
     else:
@@ -80,5 +90,7 @@ def _print(findings: Findings) -> None:
     print(f"{found:,} mismatch{'' if found == 1 else 'es'}. Checked: {counts or 'nothing'}.")
     for name, digest in sorted(findings.pins.items()):
         print(f"Pin of {name}: {digest}")
+    for name, key in sorted(findings.signed.items()):
+        print(f"Signed: {name} by {key}")
     for note in findings.notes:
         print(f"Not compared: {note}.")

@@ -40,6 +40,7 @@ from generator.scoring.reasons import published_reasons
 RECOMPUTE = Path(__file__).parent.parent / "recompute"
 # Not named in manifest.json: itself, and what is written from it.
 MANIFEST, SUMS = "manifest.json", "SHA256SUMS"
+SIGNATURE = "manifest.json.sig"  # only where the publisher signs; it names nothing and nothing names it
 
 
 def write_downloads(

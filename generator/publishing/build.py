@@ -13,6 +13,7 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
+from generator.data.folder import MANIFEST, SIGNATURE
 from generator.data.receipts import PublishedReceipts, receipts_task
 from generator.edition import paths
 from generator.edition.edition import Edition, Mode, read_site
@@ -286,6 +287,8 @@ def write_root(
     cards = [found.card(plan.superseded.get(run)) for run, found in sorted(kept.items())]
     # The feed prints the hash that pins a publication; the data folders are written by now.
     editions = [dataclasses.replace(e, manifest_sha256=_pin(tree.root, e.run_id)) for e in editions]
+    for edition in editions:
+        _sign(tree, edition.run_id, options)
     root = render_root(front, editions, kept=cards, removed=plan.removed)
     pages = [*root, *asset_files(front.site), *schema_files()]
     for page, data in pages:
@@ -301,6 +304,12 @@ def write_root(
         dates |= {c.run_id: c.date for c in cards if c.indexable}
         for page, data in render_sitemaps(options.base_url, indexable_pages(tree.root, front, dates)):
             tree.write(page, data)
+
+
+def _sign(tree: Tree, run_id: str, options: Options) -> None:
+    if options.sign is not None:
+        manifest = (tree.root / paths.data_file(run_id, MANIFEST)).read_bytes()
+        tree.write(paths.data_file(run_id, SIGNATURE), options.sign.sign(manifest))
 
 
 def _pin(root: Path, run_id: str) -> str:

@@ -25,6 +25,7 @@ from generator.schema.errors import InputError, raise_faults
 from generator.schema.names import path_fault
 
 if TYPE_CHECKING:
+    from generator.data.ssh_signature import Signer
     from generator.edition.edition import Mode
 
 
@@ -33,7 +34,7 @@ class Options:
     """What the command line asks for.
 
     `runs`: the runs to build, empty for all. `remove`: runs to replace by a tombstone. `mode`: None lets the host
-    decide. `jobs`: processes on this machine. `dask`: a scheduler's address.
+    decide. `jobs`: processes on this machine. `dask`: a scheduler's address. `sign`: who signs the data manifests.
     """
 
     out: Path
@@ -48,12 +49,13 @@ class Options:
     jobs: int = 1
     dask: str | None = None
     cache: Path | None = None
+    sign: Signer | None = None
 
     @property
     def key(self) -> str:
         """What of the options changes the bytes of a run."""
         asked = [self.base_url, self.host, self.mode, self.preview, self.withhold]
-        return json.dumps(asked)
+        return json.dumps([*asked, *([self.sign.public.line] if self.sign else [])])
 
     @property
     def cache_folder(self) -> Path:

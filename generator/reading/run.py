@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +35,7 @@ from .sources import MANIFEST, RunSource, open_source
 if TYPE_CHECKING:
     from generator.verify.findings import Findings
 
-_SUMS = "SHA256SUMS"
+_SUMS, _SIGNATURE = "SHA256SUMS", "manifest.json.sig"
 
 
 def load(
@@ -235,6 +236,8 @@ class PublishedRun:
         except FileNotFoundError:
             raise InputError(f"{self._source.where}: {_SUMS} is not there; a data folder has it") from None
         own = {MANIFEST: self._data, _SUMS: sums}
+        with suppress(FileNotFoundError):  # few publishers sign
+            own[_SIGNATURE] = self._source.read(_SIGNATURE, bounded_files.TOML)
         for name in sorted({*self._files, *own}, key=str.encode):
             yield name, own[name] if name in own else self.read(name)
 

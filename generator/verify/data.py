@@ -48,6 +48,7 @@ from generator.verify.hashes import (
     check_sums,
     safe_name,
 )
+from generator.verify.signature import check_signature
 from generator.verify.tables import check_csv, check_table, csv_form, file_notes, read_table, table_files
 from generator.verify.told import ToldManifest, ToldRun, read_told
 
@@ -96,6 +97,7 @@ def verify_data(
     manifest = check(lambda: _pinned(folder, findings))
     if manifest is None:
         return findings, None
+    check(lambda: check_signature(folder, findings))
     check(lambda: check_manifest_files(folder, manifest, findings))
     check(lambda: check_redactions(folder, manifest, findings))
     found = check(lambda: recompute(folder, manifest, place, each))

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import httpx2
 
-from generator.data.folder import SUMS
+from generator.data.folder import SIGNATURE, SUMS
 from generator.data.table_files import SIZE_LIMIT
 from generator.edition.site_pages import page_at
 from generator.html.links import page_links, resolved
@@ -69,10 +69,10 @@ class _Fetch:
         return found
 
     async def _folder(self, base: str, sums: bytes, folder: Path) -> Path:
-        """Fetch what SHA256SUMS lists; a file that is not served is left out, and its absence is then a finding."""
+        """Fetch what SHA256SUMS lists, and the signature; that a listed file is not served is found later."""
         folder.mkdir(parents=True)
         (folder / SUMS).write_bytes(sums)
-        for name in read_sums(sums.decode("utf-8", errors="replace"), f"{base}/{SUMS}"):
+        for name in (*read_sums(sums.decode("utf-8", errors="replace"), f"{base}/{SUMS}"), SIGNATURE):
             data = await self._bytes(f"{base}/{quote(name)}")
             if data is not None:
                 path = folder / name

@@ -36,12 +36,14 @@ class Findings:
     """Mismatches and counts, collected while a publication is checked.
 
     `notes` say what could not be compared. `pins`: of each data manifest, by its path, the hash that pins its files.
+    `signed`: of each that has a signature, the key that made it, as `authorized_keys` has it.
     """
 
     mismatches: list[Mismatch] = field(default_factory=list)
     checked: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     pins: dict[str, str] = field(default_factory=dict)
+    signed: dict[str, str] = field(default_factory=dict)
 
     def add(self, file: str, key: str, published: Any, recomputed: Any) -> None:
         """Record one difference."""
@@ -67,7 +69,8 @@ class Findings:
         """Return the same findings with every file named from one folder further up."""
         moved = [dataclasses.replace(m, file=f"{folder}/{m.file}") for m in self.mismatches]
         pins = {f"{folder}/{name}": digest for name, digest in self.pins.items()}
-        return Findings(moved, self.checked, self.notes, pins)
+        signed = {f"{folder}/{name}": key for name, key in self.signed.items()}
+        return Findings(moved, self.checked, self.notes, pins, signed)
 
     def merge(self, other: Findings) -> None:
         """Take over the findings of a part."""
@@ -75,6 +78,7 @@ class Findings:
         self.checked.update(other.checked)
         self.notes.extend(other.notes)
         self.pins.update(other.pins)
+        self.signed.update(other.signed)
 
     def as_json(self) -> dict[str, Any]:
         """Return what `--json` prints."""
@@ -85,6 +89,7 @@ class Findings:
             "checked": counts,
             "not_compared": self.notes,
             "pins": self.pins,
+            "signed": self.signed,
             "mismatches": found,
         }
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
-from generator.data.folder import MANIFEST, SUMS
+from generator.data.folder import MANIFEST, SIGNATURE, SUMS
 from generator.machine.walk import file_names
 from generator.schema.canonical import sha256_hex
 from generator.schema.errors import InputError, raise_faults
@@ -23,7 +23,7 @@ from generator.verify.told import ToldCroissant, ToldPackage, ToldRecord, ToldRu
 
 RUN_MANIFEST = "run_manifest.json"
 # Beside the files, and not among them: the page that lists them holds their hashes.
-UNLISTED = ("index.html", SUMS)
+UNLISTED = ("index.html", SUMS, SIGNATURE)
 CROISSANT, PACKAGE = "croissant.json", "datapackage.json"
 _ADDRESSES = ("https://", "http://")
 # Of a name: the deepest published file lies three folders down, and no file system takes a longer part.
