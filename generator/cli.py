@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import errno
 import importlib
+import os
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -39,6 +41,7 @@ COMMANDS = {
     "serve": ("generator.commands.serve", "Serve a built site on this machine."),
 }
 
+COMPLETE = "_AIBIASBENCH_COMPLETE"  # set by a shell that completes a line
 
 # What a person can do about an error of the system.
 ADVICE: dict[int | None, str] = {
@@ -69,7 +72,10 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "AIBIASBENCH"},
+)
 @click.version_option(package_name="aibiasbench")
 def aibiasbench() -> None:
     """Run, score and publish a paired-prompt bias benchmark for language models."""
@@ -83,14 +89,15 @@ def program() -> None:
 
 def main() -> None:
     """Run the program; a `ToolError` becomes its message on stderr and its exit code."""
-    with shown_streams():
+    # What a shell is told to complete is bytes for the shell, and no text for a person.
+    with nullcontext() if COMPLETE in os.environ else shown_streams():
         sys.exit(_exit_code())
 
 
 def _exit_code() -> int:
     try:
         raise_faults([fault for fault in map(path_fault, (*sys.argv[1:], str(Path.cwd()))) if fault])
-        code = aibiasbench.main(standalone_mode=False)
+        code = aibiasbench.main(standalone_mode=False, complete_var=COMPLETE)
     except ToolError as error:
         click.echo(f"error: {error}", err=True)
         return error.exit_code

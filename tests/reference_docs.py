@@ -60,6 +60,17 @@ def command_page() -> str:
             " command. Exit codes: 0 done, 1 the data or a check failed, 2 wrong usage or bad input, 3 stopped at a"
             " spend cap, 130 interrupted."
         ),
+        (
+            "Every command takes `--json`. Every option has an environment variable, `AIBIASBENCH_` with command and"
+            " option: `AIBIASBENCH_PUBLISH_OUT` is `publish --out`, `AIBIASBENCH_AUDIT_SAMPLE_SIZE` is"
+            " `audit sample --size`; a flag takes `1` or `0`, an option that may be given again takes words with spaces"
+            " between them, and `--json` is `AS_JSON`. What stands on the command line wins. `NO_COLOR` is kept."
+        ),
+        (
+            'Completion: `eval "$(_AIBIASBENCH_COMPLETE=bash_source aibiasbench)"` in `~/.bashrc`, `zsh_source` in'
+            " `~/.zshrc`; for fish, `_AIBIASBENCH_COMPLETE=fish_source aibiasbench | source`. There is no man page:"
+            " this page holds what one would."
+        ),
     ]
     for words, command, context in commands(aibiasbench):
         call = " ".join([PROGRAM, *words, *command.collect_usage_pieces(context)])

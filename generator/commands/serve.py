@@ -5,6 +5,7 @@ See contract: stages, "Commands".
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
@@ -21,10 +22,14 @@ from generator.machine.site_server import LOOPBACK, make_server
     show_default=True,
     help="Address to listen on; beyond this machine if it is not local.",
 )
-def command(dist: Path, port: int, host: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print the address as JSON, in one line.")
+def command(dist: Path, port: int, host: str, *, as_json: bool) -> None:
     """Serve a built site at http://127.0.0.1:PORT/ until interrupted."""
     server = make_server(dist, port, host)
     shown = f"[{host}]" if ":" in host else host
-    print(f"Serving {dist} at http://{shown}:{server.server_port}/ (Ctrl-C stops)", flush=True)
+    address = f"http://{shown}:{server.server_port}/"
+    told = json.dumps({"dist": str(dist), "url": address})
+    print(told if as_json else f"Serving {dist} at {address} (Ctrl-C stops)", flush=True)
     server.serve_until_stopped()
-    print("stopped")
+    if not as_json:
+        print("stopped")

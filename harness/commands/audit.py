@@ -33,7 +33,7 @@ from harness.audit.sheet import (
 from harness.audit.simulated_reviewer import reviewed
 from harness.plan.run_toml import run_folder
 from harness.stages.receipts import replace_file, replace_files
-from harness.terminal.options import runs_option
+from harness.terminal.options import json_option, runs_option, tell
 
 
 @click.group()
@@ -46,7 +46,8 @@ def command() -> None:
 @runs_option
 @click.option("--size", default=DEFAULT_SIZE, show_default=True, type=click.IntRange(min=LEAST_SIZE), help="Rows.")
 @click.option("--replace", is_flag=True, help="Draw again although labels were imported already; they go.")
-def sample(run: str, runs_dir: Path, size: int, replace: bool) -> None:
+@json_option
+def sample(run: str, runs_dir: Path, size: int, replace: bool, as_json: bool) -> None:
     """Draw rows of RUN and write the review sheet: one HTML page that works offline, and the same as CSV."""
     folder = run_folder(run, runs_dir)
     judged = open_judged(folder)
@@ -66,29 +67,40 @@ def sample(run: str, runs_dir: Path, size: int, replace: bool) -> None:
         }
     )
     labels.unlink(missing_ok=True)
-    click.echo(f"{len(items):,} rows drawn. Give the reviewer one of:\n  {out / SHEET_HTML}\n  {out / SHEET_CSV}")
-    click.echo(f"then: aibiasbench audit import {run} LABELS.csv")
+    tell(
+        {"run_id": record.run_id, "rows": len(items), "html": str(out / SHEET_HTML), "csv": str(out / SHEET_CSV)},
+        f"{len(items):,} rows drawn. Give the reviewer one of:\n  {out / SHEET_HTML}\n  {out / SHEET_CSV}",
+        f"then: aibiasbench audit import {run} LABELS.csv",
+        as_json=as_json,
+    )
 
 
 @command.command("import", short_help="Check the reviewer's labels, and keep them.")
 @click.argument("run")
 @click.argument("labels", type=click.Path(path_type=Path))
 @runs_option
-def import_(run: str, labels: Path, runs_dir: Path) -> None:
+@json_option
+def import_(run: str, labels: Path, runs_dir: Path, as_json: bool) -> None:
     """Check the reviewer's LABELS (CSV) against what was drawn for RUN, and keep them in its audit.csv."""
     folder = run_folder(run, runs_dir)
     judged, record = open_judged(folder), read_draw(folder)
     check_draw(judged, record)
     checked = checked_labels(labels, record, judged.bank)
     replace_file(folder / LABELS_CSV, labels_csv(checked).encode())
-    click.echo(f"{len(checked):,} labels of a {record.reviewer} reviewer imported into {folder / LABELS_CSV}")
+    out = folder / LABELS_CSV
+    tell(
+        {"run_id": record.run_id, "labels": len(checked), "reviewer": record.reviewer, "out": str(out)},
+        f"{len(checked):,} labels of a {record.reviewer} reviewer imported into {out}",
+        as_json=as_json,
+    )
 
 
 @command.command("review", short_help="Let the simulated reviewer fill in a sheet.")
 @click.argument("run")
 @click.argument("out", type=click.Path(path_type=Path))
 @runs_option
-def review(run: str, out: Path, runs_dir: Path) -> None:
+@json_option
+def review(run: str, out: Path, runs_dir: Path, as_json: bool) -> None:
     """Let the simulated reviewer fill in the sheet of a simulated RUN, and write its labels to OUT (CSV)."""
     folder = run_folder(run, runs_dir)
     judged, record = open_judged(folder), read_draw(folder)
@@ -98,7 +110,11 @@ def review(run: str, out: Path, runs_dir: Path) -> None:
         )
     labels = reviewed(items_of(judged, record), judged.bank, record.seed)
     replace_file(out, labels_csv(labels).encode())
-    click.echo(f"{len(labels):,} labels of the simulated reviewer written to {out}")
+    tell(
+        {"run_id": record.run_id, "labels": len(labels), "reviewer": "simulated", "out": str(out)},
+        f"{len(labels):,} labels of the simulated reviewer written to {out}",
+        as_json=as_json,
+    )
 
 
 def check_draw(judged: Judged, record: DrawRecord) -> None:

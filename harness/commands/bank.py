@@ -22,7 +22,7 @@ from harness.bank.measures import BankStats, Spread, bank_stats
 from harness.bank.near_names import near_names
 from harness.bank.reader import BANK_DEFAULT, bank_folder, read_bank_folder
 from harness.bank.review_pages import favorable, render_sheet
-from harness.terminal.options import json_option
+from harness.terminal.options import json_option, tell
 
 PLAIN_WIDTH = 120
 
@@ -199,16 +199,17 @@ def _spread_line(spread: Spread) -> str:
 @click.option(
     "--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the sheet there, not to the screen."
 )
-def sheet(attribute: str, folder: Path, out: Path | None) -> None:
+@json_option
+def sheet(attribute: str, folder: Path, out: Path | None, as_json: bool) -> None:
     """Print an attribute's review sheet in Markdown: every template, and its sentence with the slot for every group."""
     bank = read_bank_folder(folder)
     if attribute not in bank.attribute:
         raise InputError(f"attribute {attribute!r} is not in the bank; it has {', '.join(bank.attribute)}")
     text = render_sheet(bank, attribute)
-    if out is None:
-        click.echo(text, nl=False)
-        return
-    try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written: {error.strerror}") from None
+    if out is not None:
+        try:
+            out.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"{out}: cannot be written: {error.strerror}") from None
+    told = {"attribute": attribute, "out": None if out is None else str(out), "sheet": text}
+    tell(told, *([text.removesuffix("\n")] if out is None else []), as_json=as_json)

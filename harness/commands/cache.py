@@ -19,6 +19,7 @@ from harness.cache.answers import DEFAULT_CACHE, Cache, CacheLine
 from harness.calls.call import AnswerOutcome
 from harness.engine.cache_choice import cache_words
 from harness.money.budget import dollars
+from harness.terminal.options import json_option, tell
 
 OUTCOMES = get_args(AnswerOutcome)
 _OUTCOME_WIDTH = max(map(len, OUTCOMES))
@@ -68,9 +69,10 @@ def list_(cache: Path, as_json: bool) -> None:
 @click.option("--older-than", type=click.IntRange(min=1), metavar="DAYS", help="Only answers at least DAYS old.")
 @click.option("--all", "everything", is_flag=True, help="All answers.")
 @click.option("--dry-run", is_flag=True, help="Say how many it would be, and keep them.")
+@json_option
 def prune(
     cache: Path, model: str | None, role: str | None, outcome: str | None, older_than: int | None,
-    everything: bool, dry_run: bool,
+    everything: bool, dry_run: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Delete answers that fit every condition given. A run that needs one again pays for it again."""
     if everything == any((model, role, outcome, older_than)):
@@ -79,7 +81,11 @@ def prune(
     before = max(0, int(time.time()) - older_than * _DAY) if older_than is not None else None
     with _opened(cache) as answers:
         gone = answers.prune(model=model, role=role, outcome=outcome, before=before, dry_run=dry_run)
-    click.echo(f"{gone:,} answers {'would be deleted' if dry_run else 'deleted'}")
+    tell(
+        {"cache": str(cache), "answers": gone, "deleted": not dry_run},
+        f"{gone:,} answers {'would be deleted' if dry_run else 'deleted'}",
+        as_json=as_json,
+    )
     if not gone:
         click.echo(f"no answer fits; what there is: aibiasbench cache list{cache_words(cache)}", err=True)
 

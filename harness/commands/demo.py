@@ -16,7 +16,7 @@ from harness.bank.reader import read_bank_folder
 from harness.plan.run_toml import RUN_TOML, RUNS
 from harness.simulated.demo import FULL, MARK, SMALL, run_toml
 from harness.stages.receipts import replace_file
-from harness.terminal.options import bank_option, runs_option
+from harness.terminal.options import bank_option, json_option, runs_option, tell
 from harness.terminal.report import INTERRUPTED
 
 CACHE = Path(".cache")
@@ -32,7 +32,8 @@ GRACE = 10.0  # seconds that an interrupted stage gets
 @runs_option
 @bank_option
 @click.option("--publish/--no-publish", default=True, help="Build the site at the end.")
-def command(small: bool, out: Path, runs_dir: Path, bank_path: Path, publish: bool) -> None:
+@json_option
+def command(small: bool, out: Path, runs_dir: Path, bank_path: Path, publish: bool, as_json: bool) -> None:
     """Make a full simulated run and publish it: eval, judge, audit with the simulated reviewer, score, publish.
 
     Nothing leaves this machine, and no key is needed. The run's folder is written anew each time; twice gives the same
@@ -46,15 +47,16 @@ def command(small: bool, out: Path, runs_dir: Path, bank_path: Path, publish: bo
     replace_file(folder / RUN_TOML, run_toml(shape, read_bank_folder(bank_path)).encode())
     run, labels = (shape.run_id, "--runs-dir", str(runs_dir)), str(folder / AUDIT / "labels.csv")
     with_bank = ("--bank", str(bank_path), "--cache", str(cache))
-    stage("eval", *run, *with_bank)
-    stage("judge", *run, *with_bank)
-    stage("audit", "sample", *run)
-    stage("audit", "review", shape.run_id, labels, *run[1:])
-    stage("audit", "import", shape.run_id, labels, *run[1:])
-    stage("score", str(folder))
+    stages = [("eval", *run, *with_bank), ("judge", *run, *with_bank), ("audit", "sample", *run)]
+    stages += [("audit", verb, shape.run_id, labels, *run[1:]) for verb in ("review", "import")]
+    stages.append(("score", str(folder)))
     if publish:
         lend_words(runs_dir.parent)
-        stage("publish", shape.run_id, "--out", str(out), "--content", str(runs_dir.parent))
+        stages.append(("publish", shape.run_id, "--out", str(out), "--content", str(runs_dir.parent)))
+    for words in stages:
+        stage(*words, quiet=as_json)
+    if as_json:
+        tell({"run_id": shape.run_id, "run": str(folder), "site": str(out) if publish else None}, as_json=True)
 
 
 def start_afresh(folder: Path, cache: Path) -> None:
@@ -76,10 +78,14 @@ def lend_words(content: Path) -> None:
         replace_file(content / SITE_TOML, (own_folder("content") / SITE_TOML).read_bytes())
 
 
-def stage(*words: str) -> None:
-    """Run one command of this program and show it; its failure ends the demonstration with its exit code."""
+def stage(*words: str, quiet: bool = False) -> None:
+    """Run one command of this program and show it; its failure ends the demonstration with its exit code.
+
+    `quiet`: what it prints goes to standard error.
+    """
     click.echo(f"$ aibiasbench {' '.join(words)}", err=True)
-    with subprocess.Popen([sys.executable, "-m", "generator", *words]) as child:  # noqa: S603 - our own commands
+    command = [sys.executable, "-m", "generator", *words]
+    with subprocess.Popen(command, stdout=sys.stderr if quiet else None) as child:  # noqa: S603 - our own commands
         try:
             code = child.wait()
         except KeyboardInterrupt:

@@ -13,6 +13,7 @@ import click
 from generator.schema.errors import InputError
 from generator.schema.shown import shown
 from harness.starter.files import Starter, name_fault, name_from, starter_files
+from harness.terminal.options import json_option, tell
 
 PROGRAM = "aibiasbench"
 
@@ -20,7 +21,8 @@ PROGRAM = "aibiasbench"
 @click.command("init")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--name", help="Title of the benchmark. [default: made from the name of DIR]")
-def command(folder: Path, name: str | None) -> None:
+@json_option
+def command(folder: Path, name: str | None, *, as_json: bool) -> None:
     """Write a small benchmark into DIR: bank, site.toml, pages, a simulated run, a workflow, a README.
 
     DIR is made where it does not exist, and may hold nothing but a .git folder. Nothing is asked of the network.
@@ -32,8 +34,12 @@ def command(folder: Path, name: str | None) -> None:
     day = dt.datetime.now(tz=dt.UTC).date().isoformat()
     files = starter_files(Starter(title, day, requirement_of(PROGRAM)))
     write_files(folder, files)
-    click.echo(f"{shown(str(folder))}: {len(files):,} files of a new benchmark, {shown(title)}")
-    click.echo(f"next: cd {shown(str(folder))} && {PROGRAM} doctor; README.md there has the rest, command by command")
+    tell(
+        {"out": str(folder), "name": title, "files": sorted(files)},
+        f"{shown(str(folder))}: {len(files):,} files of a new benchmark, {shown(title)}",
+        f"next: cd {shown(str(folder))} && {PROGRAM} doctor; README.md there has the rest, command by command",
+        as_json=as_json,
+    )
 
 
 def check_empty(folder: Path) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -28,3 +31,10 @@ cache_option = click.option(
 forecast_option = click.option("--dry-run", is_flag=True, help="Say what eval and judge would cost, and ask nothing.")
 summary_option = click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
+
+
+def tell(data: Mapping[str, Any], *lines: str, as_json: bool) -> None:
+    """Print what a command did: as one line of JSON, or in words."""
+    for line in (json.dumps(data, ensure_ascii=False, allow_nan=False),) if as_json else lines:
+        click.echo(line)
