@@ -53,14 +53,15 @@ function showSide() {
 window.addEventListener("hashchange", showSide);
 showSide();
 
-// On paper nothing can be opened: whatever is folded is opened for the print and folded again after it. The address
+// On paper nothing can be opened: what is folded is opened for the print and folded again after it, but for groups without
+// a finding and for explanations, which stay a line. The address
 // is printed below the page, since a browser's own header may be switched off.
 (() => {
   let opened = [];
   let address = null;
   window.addEventListener("beforeprint", () => {
     if (address) return;
-    opened = [...document.querySelectorAll("details:not([open])")];
+    opened = [...document.querySelectorAll("details:not([open], .lean, .how)")];
     for (const details of opened) details.open = true;
     address = document.createElement("p");
     address.className = "small print-address";
