@@ -37,6 +37,8 @@ COMMANDS = {
         "generator.commands.verify",
         "Recompute a publication from its receipts and report each mismatch.",
     ),
+    "withdraw": ("generator.commands.withdraw", "Note that a run is published no more, and why."),
+    "supersede": ("generator.commands.supersede", "Note that one run replaces another."),
     "export": ("generator.commands.export", "Write a published run as one archive, or as a folder to push."),
     "serve": ("generator.commands.serve", "Serve a built site on this machine."),
 }

@@ -17,6 +17,7 @@ from pydantic import Field, PrivateAttr, ValidationError
 
 from generator.edition import paths
 from generator.edition.colors import Colors, color_faults, load_palettes
+from generator.edition.history import HISTORY, History, read_history
 from generator.machine.toml_files import read_toml
 from generator.schema.bank import Frozen, validation_faults
 from generator.schema.errors import InputError, raise_faults
@@ -95,6 +96,7 @@ class Site(Frozen):
     publish: PublishSettings = PublishSettings()
     _folder: Path | None = PrivateAttr(default=None)
     _logo: bytes = PrivateAttr(default=b"")
+    _history: History = PrivateAttr(default=History())
 
     @property
     def file_name(self) -> str:
@@ -106,6 +108,11 @@ class Site(Frozen):
     def logo_bytes(self) -> bytes:
         """The site's own logo, empty where it has none: read once, since pages may be made on other machines."""
         return self._logo
+
+    @property
+    def history(self) -> History:
+        """What was withdrawn and superseded, from history.toml beside site.toml."""
+        return self._history
 
     @property
     def pages(self) -> Path | None:
@@ -123,6 +130,7 @@ def read_site(path: Path = SITE_FILE) -> Site:
         data = read_toml(path)
         site = Site.model_validate(data)
         site._folder = path.parent
+        site._history = read_history(path.parent / HISTORY)
         faults = [f"{path}: {fault}" for fault in _read_logo(site, path.parent)]
     except FileNotFoundError:
         raise InputError(f"{path}: not found; it names the site's title, contact and data licence") from None

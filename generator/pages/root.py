@@ -86,6 +86,7 @@ def render_runs(front: Edition, cards: Sequence[RunCard], removed: Sequence[str]
     """Render the list of all runs, newest first, previews with their reasons."""
     newest = sorted(cards, key=lambda card: (card.date, card.rows, card.run_id), reverse=True)
     sections = [(name, text, [card for card in newest if _section(card) == name]) for name, text in _SECTIONS]
+    entries = [(run, front.site.history.withdrawal(run)) for run in sorted(removed)]
     context = frame(
         front,
         paths.RUNS_PAGE,
@@ -95,14 +96,16 @@ def render_runs(front: Edition, cards: Sequence[RunCard], removed: Sequence[str]
         crumbs=[("Leaderboard", "index.html"), ("All runs", None)],
         source="none",
     )
-    return render_page("runs.html", context, sections=[s for s in sections if s[2]], removed=sorted(removed))
+    return render_page("runs.html", context, sections=[s for s in sections if s[2]], removed=entries)
 
 
 def render_tombstone(site: Site, run_id: str, base_url: str | None = None) -> bytes:
     """Render the page that stays at a removed run's address."""
     page = paths.run_index(run_id)
-    context = frame(None, page, f"Run {run_id} was removed", site=site, base_url=base_url)
-    return render_page("tombstone.html", {**context, "robots": "noindex"}, run_id=run_id)
+    entry = site.history.withdrawal(run_id)
+    word = "withdrawn" if entry else "removed"
+    context = frame(None, page, f"Run {run_id} was {word}", site=site, base_url=base_url)
+    return render_page("tombstone.html", {**context, "robots": "noindex"}, run_id=run_id, entry=entry, word=word)
 
 
 # 404.html stands alone, so its few rules are in the page; its policy admits exactly these by their hash.

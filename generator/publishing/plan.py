@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from generator.edition.history import HISTORY, History, read_history
 from generator.publishing.fingerprints import (
     Footprint,
     State,
@@ -114,14 +115,30 @@ def run_folders(content: Path) -> dict[str, Path]:
     return {folder.name: folder for folder in found}
 
 
-def _chosen(options: Options, folders: Mapping[str, Path], tombstones: set[str]) -> dict[str, Path]:
-    """Return the run folders that this publish is about; a removed run comes back only by its name."""
+def check_known(content: Path, *runs: str) -> None:
+    """Raise InputError for runs that a content folder does not hold."""
+    folders = run_folders(content)
+    there = ", ".join(folders) or "none"
+    raise_faults(
+        [f"run {run}: no finished run of that name in {content / 'runs'}; there are: {there}" for run in runs
+         if run not in folders]
+    )  # fmt: skip
+
+
+def _chosen(options: Options, folders: Mapping[str, Path], tombstones: set[str], history: History) -> dict[str, Path]:
+    """Return the run folders that this publish is about; a withdrawn run never comes back, a removed one by name."""
     known = ", ".join(folders) or "none"
     where = options.content / "runs"
     unknown = [run for run in options.runs if run not in folders]
     both = sorted(set(options.runs) & set(options.remove))
     found = [f"run {run}: no finished run of that name in {where}; there are: {known}" for run in unknown]
     found += [f"run {run}: named both to publish and to remove" for run in both]
+    for entry in history.withdrawn:
+        if entry.run in options.runs:
+            found.append(
+                f"run {entry.run}: withdrawn on {entry.date} by {options.content / HISTORY}; a withdrawn run is never "
+                "published again. Give a corrected run a name of its own"
+            )
     if found:
         raise InputError(*found)
     gone = tombstones | set(options.remove)
@@ -147,18 +164,20 @@ def plan_of(options: Options, state: State, before: Footprint) -> PublishPlan:
     out = options.out
     trusted = bool(state.tree) and before.digest == state.tree
     stands = {p.parent.parent.name for p in out.glob("runs/*/data/manifest.json")}
-    tombstones = {p.parent.name for p in out.glob("runs/*/index.html")} - stands
+    history = read_history(options.content / HISTORY)
+    withdrawn = history.withdrawn_runs
+    tombstones = {p.parent.name for p in out.glob("runs/*/index.html")} - stands | withdrawn
     folders = run_folders(options.content)
-    chosen = _chosen(options, folders, tombstones)
-    missing = [run for run in options.remove if run not in stands]
+    chosen = _chosen(options, folders, tombstones, history)
+    missing = [run for run in options.remove if run not in stands | withdrawn]
     if missing:
         raise InputError(*(f"--remove {run}: {out} has no run of that name" for run in missing))
-    others = tuple(sorted(stands - set(chosen) - set(options.remove)))
+    others = tuple(sorted(stands - set(chosen) - set(options.remove) - withdrawn))
     if not chosen and not others:
         raise InputError(_nothing_left(options, folders))
     every = {*chosen, *others, *tombstones, *options.remove}
     pairs = _supersedes(chosen, out, others)
-    superseded, supersedes = {old: run for run, old in pairs}, dict(pairs)
+    superseded, supersedes = history.successors({old: run for run, old in pairs}), dict(pairs)
     code, content = code_version(), content_version(options.content)
     fixed = (options.key, code, content)
 

@@ -35,7 +35,7 @@ def remake_root(front: Edition, published: Mapping[str, Published], held: Held) 
 
 
 def _root_files(front: Edition, published: Mapping[str, Published], dist: Path) -> Iterator[tuple[str, bytes]]:
-    newer = superseded(published)
+    newer = front.site.history.successors(superseded(published))
     cards = [found.card(newer.get(run)) for run, found in sorted(published.items())]
     removed = [p.name for p in sorted((dist / "runs").iterdir()) if p.is_dir() and p.name not in published]
     yield from render_root(front, [], kept=cards, removed=removed)
