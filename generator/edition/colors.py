@@ -65,7 +65,7 @@ def load_palettes(css: str) -> dict[Scheme, dict[str, str]]:
     light, _, dark = css.partition("prefers-color-scheme: dark")
     found: dict[Scheme, dict[str, str]] = {}
     for scheme, text in zip(SCHEMES, (light, dark), strict=True):
-        rules: list[tuple[str, str]] = _RULE.findall(text.partition(":root {")[2].partition("}")[0])
+        rules: list[tuple[str, str]] = _RULE.findall(text.partition(":root")[2].partition("{")[2].partition("}")[0])
         found[scheme] = dict(rules)
     return found
 
