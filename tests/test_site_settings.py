@@ -132,7 +132,8 @@ class TestContrast:
 
     def test_the_style_sheet_says_no_more_than_it_was_given(self) -> None:
         # With the selectors of the style sheet, so that none of its rules wins over a color of the site's own.
-        assert ':root:not([data-theme="light"]) {' in CSS and ':root[data-theme="dark"] {' in CSS
+        assert ':root:not([data-theme="light"]) {' in CSS
+        assert ':root[data-theme="dark"] {' in CSS
         assert render_colors(Colors(light={"link": "#5A189A"}, dark={"band-edge": "#FFFFFF"})) == (
             "@media screen{:root{--link:#5a189a;}}\n"
             '@media screen and (prefers-color-scheme:dark){:root:not([data-theme="light"]){--band-edge:#ffffff;}}\n'
