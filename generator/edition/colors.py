@@ -87,4 +87,9 @@ def render_colors(colors: Colors) -> str:
     light, dark = (
         "".join(f"--{name}:{color.lower()};" for name, color in sorted(colors.of(scheme).items())) for scheme in SCHEMES
     )
-    return f"@media screen{{:root{{{light}}}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n"
+    # The selectors of the style sheet itself: a weaker one would lose to it, and to the theme that a reader chose.
+    return (
+        f"@media screen{{:root{{{light}}}}}\n"
+        f'@media screen and (prefers-color-scheme:dark){{:root:not([data-theme="light"]){{{dark}}}}}\n'
+        f'@media screen{{:root[data-theme="dark"]{{{dark}}}}}\n'
+    )
