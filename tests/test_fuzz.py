@@ -52,9 +52,18 @@ class TestOutcomes:
         found = told(tmp_path, lambda _: os.kill(os.getpid(), signal.SIGSEGV))
         assert found == [("k:1:0", "the process ended with -11"), ("k:1:1", "the process ended with -11")]
 
-    def test_one_that_takes_too_long(self, tmp_path, monkeypatch):
+    def test_one_that_works_too_long(self, tmp_path, monkeypatch):
         monkeypatch.setattr(fuzzer, "SECONDS", 1)
-        assert told(tmp_path, lambda _: time.sleep(60), cases=1) == [("k:1:0", "more than 1 s")]
+
+        def works(_):
+            while True:
+                pass
+
+        assert told(tmp_path, works, cases=1) == [("k:1:0", "more than 1 s")]
+
+    def test_one_that_waits_too_long(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(fuzzer, "WAITING", 1)
+        assert told(tmp_path, lambda _: time.sleep(60), cases=1) == [("k:1:0", "waits more than 1 s")]
 
     def test_one_that_takes_too_much(self, tmp_path):
         assert told(tmp_path, lambda _: bytearray(2 << 30), cases=1)[0][1].startswith("MemoryError")
