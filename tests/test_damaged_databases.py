@@ -158,7 +158,9 @@ class TestWhatSqliteDoesNotNotice:
         with pytest.raises(InputError, match=r"c\.sqlite: the file is damaged .*bring back a copy"):
             Cache(cache, now=8)
 
-    @pytest.mark.parametrize("change_to", ["role = x'80'", "stored_at = -1", "stored_at = 999999999999999"])
+    @pytest.mark.parametrize(
+        "change_to", ["role = x'80'", "stored_at = -1", "stored_at = 999999999999999", "stored_at = 'soon'"]
+    )
     def test_a_line_that_cannot_be(self, cache: Path, change_to: str) -> None:
         change(cache, f"UPDATE answers SET {change_to}")
         with Cache(cache, now=8) as answers, pytest.raises(InputError, match="cannot be"):
@@ -186,6 +188,15 @@ class TestKinds:
         (tmp_path / "ledger.sqlite").write_bytes(data.replace(b"\x13\x01run\x05", b"\x13\x0erun\x05"))
         with pytest.raises(InputError, match=r"ledger\.sqlite: the file is damaged .*counted from 0 again"):
             self.open(tmp_path)
+
+    def test_an_entry_in_a_state_that_is_never_written(self, original: Path, tmp_path: Path) -> None:
+        shutil.copytree(original / "r", tmp_path / "r")
+        with closing(sqlite3.connect(tmp_path / "r" / "ledger.sqlite")) as connection:
+            connection.execute("PRAGMA ignore_check_constraints=ON")
+            connection.execute("UPDATE entries SET state = 'setthed' WHERE id = 1")
+            connection.commit()
+        with self.open(tmp_path / "r") as ledger, pytest.raises(InputError, match="a state that is never written"):
+            ledger.book("subject")
 
     def test_a_full_disk_is_no_damage(self, cache: Path) -> None:
         with Cache(cache, now=8) as answers:

@@ -148,7 +148,10 @@ class Cache(Database):
         found = [CacheLine(*row) for row in self._db.execute(query)]
         for line in found:
             words = (line.role, line.model, line.outcome)
-            if not all(isinstance(word, str) for word in words) or not 0 <= line.oldest <= line.newest <= _LAST_SECOND:
+            times = (line.oldest, line.newest)
+            texts = all(isinstance(word, str) for word in words)
+            # Whole numbers first: damage may leave a null or a text, which no number can be compared with.
+            if not texts or not all(isinstance(t, int) for t in times) or not 0 <= times[0] <= times[1] <= _LAST_SECOND:
                 raise self.damaged(f"role, model, outcome or time of {line.answers:,} answers cannot be")
         return found
 

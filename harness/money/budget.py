@@ -363,9 +363,12 @@ class Ledger(Database):
         return len(lost)
 
     def book(self, role: str) -> Book:
-        """Return what the calls of a role, `subject` or `judge`, came to."""
+        """Return what the calls of a role, `subject` or `judge`, came to; raises InputError in a damaged file."""
         query = "SELECT state, sum(coalesce(cost, reserved)) FROM entries WHERE role = ? GROUP BY state"
-        return Book(**dict(self._db.execute(query, (role,))))
+        found = dict(self._db.execute(query, (role,)))
+        if not found.keys() <= set(Book.__dataclass_fields__):
+            raise self.damaged("an entry has a state that is never written")
+        return Book(**found)
 
     def committed(self, account: str = RUN_ACCOUNT) -> int:
         """Return what an account has spent and reserved, in picodollars; 0 for one that was never used."""
