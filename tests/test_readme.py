@@ -1,4 +1,4 @@
-"""The README's commands and its run.toml are real: every option exists, every block is accepted."""
+"""The README's commands and the how-to's run.toml are real: every option exists, every block is accepted."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from tests.scripted_server import Reply, ScriptedServer, chat
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+REAL_MODELS = (ROOT / "docs" / "how-to" / "run-real-models.md").read_text(encoding="utf-8")
 
 
-def blocks(language: str) -> list[str]:
+def blocks(language: str, text: str = README) -> list[str]:
     """The fenced blocks of a language."""
-    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.S)
+    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.S)
 
 
 COMMANDS = [
@@ -58,12 +59,12 @@ def test_every_make_target_exists():
 
 def test_the_run_toml_is_accepted(tmp_path):
     bank = read_bank_folder(BANK_FOLDER)
-    text = next(block for block in blocks("toml") if "kind =" in block)
+    text = next(block for block in blocks("toml", REAL_MODELS) if "kind =" in block)
     folder = tmp_path / "example"
     folder.mkdir()
     (folder / "run.toml").write_text(text.replace('"..."', f'"{bank.sha256}"'), encoding="utf-8")
     plan = read_plan(folder)
-    check_pin(plan, bank, "README.md")
+    check_pin(plan, bank, "run-real-models.md")
     assert plan.panel("openai/gpt-5.6-sol").tiebreak == "mistralai/mistral-large"
 
 
@@ -74,12 +75,10 @@ def test_the_picture_is_there():
 
 
 class TestFirstRealRun:
-    """The section on real models, followed as it stands by somebody whose model thinks."""
-
-    SECTION = README.partition("## A run with real models")[2].partition("\n## ")[0]
+    """The how-to on real models, followed as it stands by somebody whose model thinks."""
 
     def test_it_takes_a_thinking_model_from_nothing_to_judged_rows(self, tmp_path):
-        toml, commands = re.findall(r"```(?:toml|sh)\n(.*?)```", self.SECTION, re.DOTALL)
+        (toml,), commands = blocks("toml", REAL_MODELS), "".join(blocks("sh", REAL_MODELS))
         bank = read_bank_folder(ROOT / "content" / "bank")
         with ScriptedServer(thinking_vendor) as server:
             toml = toml.replace("https://openrouter.ai/api/v1", server.url).replace('"..."', f'"{bank.sha256}"')
@@ -88,14 +87,14 @@ class TestFirstRealRun:
             (folder / "run.toml").write_text(toml)
             typed = [line.partition("#")[0].split() for line in commands.splitlines() if line.startswith("aibiasbench")]
             done = {}
-            for words in typed[:-1]:  # the last one is all of it: some ten thousand calls
+            for words in typed[:-2]:  # the last two are all of it: some ten thousand calls
                 said = invoke(
                     *(str(folder) if w == "RUN" else w for w in words[1:]), "--bank", ROOT / "content" / "bank",
                     "--cache", tmp_path / "c.sqlite", OPENROUTER_API_KEY="sk-first",
                 )  # fmt: skip
                 assert said.returncode == 0, f"{' '.join(words)}\n{said.stdout}\n{said.stderr}"
                 done[" ".join(words[1:])] = said.stdout
-        assert [words[1] for words in typed] == ["eval", "eval", "eval", "judge", "eval"]
+        assert [words[1] for words in typed] == ["eval", "eval", "eval", "judge", "eval", "judge"]
         assert "works" in done["eval RUN --probe"]
         counts = json.loads((folder / "manifest.json").read_text())["counts"]
         assert counts["scored"] == sum(counts.values()) > 0
