@@ -17,10 +17,10 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from generator.machine.toml_files import read_toml
 from generator.schema.bank import Frozen, validation_faults
 from generator.schema.errors import InputError, raise_faults
 from generator.schema.plain_text import control_faults
+from generator.schema.toml_files import read_toml
 
 HISTORY = "history.toml"
 REASON_LENGTH = 500

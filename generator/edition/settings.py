@@ -18,11 +18,11 @@ from pydantic import Field, PrivateAttr, ValidationError
 from generator.edition import paths
 from generator.edition.colors import Colors, color_faults, load_palettes
 from generator.edition.history import HISTORY, History, read_history
-from generator.machine.toml_files import read_toml
 from generator.schema.bank import Frozen, validation_faults
 from generator.schema.errors import InputError, raise_faults
 from generator.schema.places import own_folder
 from generator.schema.plain_text import control_faults
+from generator.schema.toml_files import read_toml
 
 SITE_FILE = Path("content/site.toml")
 Mode = Literal["row", "folded", "files"]
@@ -162,6 +162,8 @@ def _read_logo(site: Site, folder: Path) -> Iterator[str]:
         return
     if not file.is_file():
         yield f"logo: {file} is not there"
+    elif not file.resolve().is_relative_to(folder.resolve()):
+        yield f"logo: {file} is a link that leads out of the folder; put the file itself there"
     elif (size := file.stat().st_size) > LOGO_BYTES:
         yield f"logo: {file} has {size:,} bytes, at most {LOGO_BYTES:,} may be; every page loads it"
     else:

@@ -11,12 +11,12 @@ See contract: publication, "Pages".
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined, Template, TemplateError, Undefined, meta
+from jinja2 import Template, TemplateError, Undefined, meta
 
 from generator.edition import paths
 from generator.edition.banners import Source
@@ -25,10 +25,14 @@ from generator.edition.numbers import in_letters
 from generator.edition.settings import own_pages
 from generator.html.frame import frame, render_page
 from generator.html.markdown import Converted, Safe, code, convert_page, plain
-from generator.pages.prose_facts import facts_of
+from generator.pages.prose_facts import Links, facts_of, verbatim
+from generator.pages.prose_sandbox import ProseEnvironment
 from generator.pages.worked_example import worked_example
+from generator.schema import bounded_files
+from generator.schema.bounded_files import read_text
 from generator.schema.errors import InputError
 from generator.schema.places import own_folder
+from generator.schema.plain_text import control_character
 
 CONTENT = own_folder("content") / "pages"
 
@@ -59,22 +63,22 @@ def _address(url: str) -> Safe:
     return Safe(f"<{url.replace('<', '%3C').replace('>', '%3E')}>")
 
 
+def _math(number: Any) -> Safe:
+    """Return a number as a formula has it, without separators."""
+    return Safe(str(number))
+
+
 @functools.cache
-def _environment() -> Environment:
-    # No autoescape: what comes out is Markdown, and `_finalize` escapes for that.
-    env = Environment(  # noqa: S701
-        block_start_string="<%",
-        block_end_string="%>",
-        variable_start_string="<<",
-        variable_end_string=">>",
-        comment_start_string="<#",
-        comment_end_string="#>",
-        undefined=StrictUndefined,
-        finalize=_finalize,
-        keep_trailing_newline=True,
-    )
-    env.globals.update(code=code, raw=Safe, math=lambda n: Safe(str(n)), safe_url=_address)
-    env.globals.update(in_letters=in_letters)
+def _environment() -> ProseEnvironment:
+    helpers: dict[str, Callable[..., Any]] = {
+        "code": code,
+        "raw": Safe,
+        "math": _math,
+        "safe_url": _address,
+        "in_letters": in_letters,
+    }
+    env = ProseEnvironment((*helpers.values(), Links.to, Links.link, verbatim), _finalize)
+    env.globals.update(helpers)
     return env
 
 
@@ -94,6 +98,9 @@ def filled(source: str, facts: dict[str, Any], where: str) -> str:
         raise InputError(f"{where}: {error}") from error
     except KeyError as error:
         raise InputError(f"{where}: {error} is no page that prose can link to") from error
+    except Exception as error:  # what a page computes is its author's: 1 / 0, or brackets without end
+        said = " ".join(str(error).split())[:200]
+        raise InputError(f"{where}: cannot be filled in: {type(error).__name__}: {said}") from error
 
 
 # What a page may say without saying anything of the run.
@@ -107,13 +114,15 @@ def quotes_run(source: str) -> bool:
 
 def _read(file: str, own: Path | None) -> tuple[str, str]:
     """Return a page's text and where it is from: the site's own folder of pages, or else the project's."""
-    places = [(own / file, f"{own}/{file}")] if own else []
-    for path, where in (*places, (CONTENT / file, f"content/pages/{file}")):
+    places = [(own / file, f"{own}/{file}", own)] if own else []
+    for path, where, folder in (*places, (CONTENT / file, f"content/pages/{file}", None)):
         if path.is_file():
-            try:
-                return path.read_text(encoding="utf-8"), where
-            except UnicodeDecodeError as error:
-                raise InputError(f"{where}: not UTF-8 at byte {error.start}") from None
+            if folder and not path.resolve().is_relative_to(folder.resolve()):
+                raise InputError(f"{where}: a link that leads out of the folder; put the file itself there")
+            text = read_text(path, bounded_files.PROSE)
+            if found := control_character(text, prose=True):
+                raise InputError(f"{where}: control character U+{ord(found):04X}; leave it out")
+            return text, where
     raise InputError(f"content/pages/{file}: not found; every page of prose has its file there")
 
 

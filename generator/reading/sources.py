@@ -8,7 +8,6 @@ See contract: publication, "From Python".
 from __future__ import annotations
 
 import json
-import tarfile
 import time
 import zipfile
 from collections.abc import Iterator
@@ -24,7 +23,7 @@ from generator.schema.bounded_files import read_bytes
 from generator.schema.errors import InputError
 from generator.verify.fetch import not_fetched
 
-from .archive import is_zstd, unpacked
+from .archive import first_line, members, opened_tape, unpacked_tape
 
 MANIFEST = "manifest.json"
 _TIMEOUT = 30.0  # seconds without a byte
@@ -85,25 +84,25 @@ class ArchiveSource:
         return f"{self.path}:{self.prefix}" if self.prefix else str(self.path)
 
     def read(self, name: str, most: int) -> bytes:
-        """Return a member; it is unpacked no further than `most` bytes."""
+        """Return a member; it is unpacked no further than `most` bytes, and no link is followed."""
         try:
-            if zipfile.is_zipfile(self.path):
-                with zipfile.ZipFile(self.path) as packed, packed.open(self.prefix + name) as member:
-                    return self._bounded(member, name, most)
-            with tarfile.open(self._tape) as tape:
-                found = tape.extractfile(tape.getmember(self.prefix + name))
-                if found is None:
-                    raise InputError(f"{self.where}: {name} is not a file")
-                with found:
-                    return self._bounded(found, name, most)
+            return self._read(self.prefix + name, name, most)
         except KeyError:
             raise FileNotFoundError(name) from None
-        except _DAMAGED as error:
-            raise InputError(f"{self.where}: {name} cannot be unpacked: {_reason(error)}") from None
+        except InputError:
+            raise
+        except Exception as error:  # damage shows as a different exception for each way of packing
+            raise InputError(f"{self.where}: {name} cannot be unpacked: {first_line(error)}") from None
 
-    @property
-    def _tape(self) -> Path:
-        return unpacked(self.path) if is_zstd(self.path) else self.path
+    def _read(self, place: str, name: str, most: int) -> bytes:
+        if zipfile.is_zipfile(self.path):
+            with zipfile.ZipFile(self.path) as packed, packed.open(place) as member:
+                return self._bounded(member, name, most)
+        with opened_tape(unpacked_tape(self.path)) as tape:
+            found = tape.extractfile(members(self.path)[place])
+            assert found is not None  # `members` holds plain files alone
+            with found:
+                return self._bounded(found, name, most)
 
     def _bounded(self, member: IO[bytes], name: str, most: int) -> bytes:
         data = member.read(most + 1)
@@ -118,15 +117,14 @@ class ArchiveSource:
                 with zipfile.ZipFile(self.path) as packed:
                     names = packed.namelist()
             else:
-                with tarfile.open(self._tape) as tape:
-                    names = [member.name for member in tape if member.isfile()]
-        except (*_DAMAGED, OSError) as error:
-            raise InputError(f"{self.path}: neither a folder nor a ZIP or tar archive: {_reason(error)}") from None
+                names = list(members(self.path))
+        except InputError:
+            raise
+        except Exception as error:  # as above
+            reason = first_line(error)
+            raise InputError(f"{self.path}: neither a folder nor a ZIP or tar archive: {reason}") from None
         found = [name for name in names if PurePosixPath(name).name == MANIFEST]
         return sorted(found, key=lambda name: (name.count("/"), name.encode()))
-
-
-_DAMAGED = (zipfile.BadZipFile, tarfile.TarError, EOFError, RuntimeError, NotImplementedError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -202,7 +200,7 @@ def _candidates(where: str | Path, deadline: float) -> Iterator[RunSource]:
     if path.is_dir():
         yield from (FolderSource(Path(place)) for place in _below(str(path), path.name == "data"))
         return
-    if not path.exists():
+    if not path.is_file():
         raise InputError(f"{where}: no such folder or archive")
     archive = ArchiveSource(path)
     found = [ArchiveSource(path, name.removesuffix(MANIFEST)) for name in archive.manifests()]
@@ -233,7 +231,3 @@ def _is_data_manifest(data: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(found, dict) and {"files", "run", "receipts"} <= found.keys()
-
-
-def _reason(error: BaseException) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]

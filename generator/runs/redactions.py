@@ -25,11 +25,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BeforeValidator, Field, ValidationError
 
-from generator.machine.toml_files import read_toml
 from generator.schema.bank import Frozen, validation_faults
 from generator.schema.canonical import sha256_hex
 from generator.schema.errors import InputError, raise_faults
 from generator.schema.plain_text import control_faults
+from generator.schema.toml_files import read_toml
 
 REDACTIONS_FILE = Path("content/redactions.toml")
 _RECEIPT_ID = re.compile(r"[0-9a-f]{16}")

@@ -14,6 +14,7 @@ TOML = 4 << 20
 AUDIT_LABELS = 4 << 20
 REVIEW_SHEET = 16 << 20
 NOTE = 1 << 20
+PROSE = 256 << 10
 
 
 def read_bytes(path: Path, most: int) -> bytes:

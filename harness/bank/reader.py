@@ -7,7 +7,6 @@ Reads `bank.toml`, `attributes.toml`, `rubrics.toml` and `concepts/<attribute>.t
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -27,11 +26,11 @@ from generator.schema.bank import (
     rules_of_bank_1,
     validation_faults,
 )
-from generator.schema.bounded_files import TOML, read_text
 from generator.schema.canonical import hash_json
 from generator.schema.errors import InputError, raise_faults
 from generator.schema.places import own_folder
 from generator.schema.plain_text import control_faults
+from generator.schema.toml_files import read_toml
 from harness.bank.faults import Sourced, bank_faults
 
 T = TypeVar("T", bound=Frozen)
@@ -118,15 +117,13 @@ class _Reader:
         """Parse one file of the folder; None after a fault."""
         path = self.folder / name
         try:
-            data = tomllib.loads(read_text(path, TOML))
+            data = read_toml(path)
         except FileNotFoundError:
             self.faults.append(
                 f"{path}: not found; run from the root of the checkout (a bank's files: content/bank/README.md)"
             )
         except InputError as error:
             self.faults += error.faults
-        except (ValueError, RecursionError) as error:  # a number of thousands of digits, or nesting without end
-            self.faults.append(f"{path}: not TOML: {error}")
         else:
             self.faults += control_faults(data, str(path), PROSE | _unknown_keys(data.get("concept")))
             return data

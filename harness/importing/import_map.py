@@ -9,7 +9,6 @@ See contract: stages, "Import".
 from __future__ import annotations
 
 import datetime as dt
-import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
@@ -19,10 +18,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from generator.schema.bank import REFUSAL, AttributeRule, Frozen, Label
-from generator.schema.bounded_files import TOML, read_text
 from generator.schema.errors import InputError, raise_faults
 from generator.schema.names import item_id_fault, model_fault, simulated
 from generator.schema.plain_text import control_faults
+from generator.schema.toml_files import read_toml
 from generator.schema.verdict import VOTE_ERRORS
 
 FORMATS = ("table", "inspect", "lm-eval", "promptfoo")
@@ -215,11 +214,9 @@ class ImportMap(Frozen):
 def read_map(path: Path) -> ImportMap:
     """Read and validate a map; raises InputError with every fault, each with its place."""
     try:
-        data = tomllib.loads(read_text(path, TOML))
+        data = read_toml(path)
     except FileNotFoundError:
         raise InputError(f"{path}: not found; an import needs a map (docs/how-to/import.md)") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not TOML: {error}") from None
     return load_map(data, str(path))
 
 
