@@ -11,7 +11,7 @@ from generator.data.folder import manifest_sha256, write_downloads
 from generator.data.table_files import DataFile
 from generator.edition.edition import Edition, Licence, Mode, Site
 from generator.html.assets import asset_files
-from generator.pages.all import render_pages, render_root
+from generator.pages.all import render_figures, render_pages, render_root
 from generator.pages.data import render_data
 from generator.pages.prose import render_prose
 from generator.receipts.explorer import render_explorer
@@ -110,7 +110,8 @@ def write_data(edition: Edition, folder: Path) -> tuple[Edition, tuple[DataFile,
 def write_site(edition: Edition, dist: Path) -> Path:
     """Write a site of one edition as publish does, but for search index and publication.json. Returns its folder."""
     edition, _ = write_data(edition, dist / "runs" / edition.run_id / "data")
-    made = [*render_pages(edition), *render_root(edition, [edition]), *render_prose(edition), *asset_files()]
+    made = [*render_pages(edition), *render_figures(edition), *render_root(edition, [edition])]
+    made += [*render_prose(edition), *asset_files()]
     made += [*render_explorer(edition), *receipt_assets(edition.run_id)]
     made += [render_list(edition, model) for model in edition.run.models]
     for page, data in made:

@@ -10,9 +10,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from generator.html import chart_shapes, charts
+from generator.html import chart_shapes, charts, kept_drawings
 from generator.html.chart_scale import GUTTER, NARROW, NOTE, STEP, WIDE, Domain, domain_of
-from generator.html.charts import MARKS, Line, bar, interval_chart, short_name
+from generator.html.charts import FEW_LINES, MARKS, Line, bar, interval_chart, light_colors, line_words, short_name
 
 ROOT = Path(__file__).parent.parent
 DOMAIN = Domain(80.0, 100.0, 5.0)
@@ -65,16 +65,66 @@ class TestIntervalChart:
         chart = drawn(line(), title="Age & <more>", description="How far")
         for markup, css in ((chart.wide, "wide"), (chart.narrow, "narrow")):
             root = ET.fromstring(markup)
-            assert root.get("role") == "img"
-            assert root.get("aria-labelledby") == f"chart-{css}-t chart-{css}-d"
+            assert root.get("role") == "group"
+            assert root.get("aria-labelledby") == f"chart-{css}-t"
+            assert root.get("aria-describedby") == f"chart-{css}-d"
             assert root.find(f"{SVG}title").text == "Age & <more>"
             assert root.find(f"{SVG}desc").text == "How far"
 
-    def test_nothing_inside_is_read_out_or_styled_inline(self):
-        for markup in (drawn(line()).wide, drawn(line()).narrow):
+    def test_of_what_is_inside_only_the_lines_are_read_out_and_nothing_is_styled_inline(self):
+        for markup in (drawn(line(), line("sex")).wide, drawn(line(), line("sex")).narrow):
             assert "aria-label=" not in markup
-            assert markup.count("role=") == 1
             assert "style=" not in markup
+            drawing, *marks = ET.fromstring(markup).findall(f"{SVG}g")
+            assert drawing.get("aria-hidden") == "true"
+            assert [mark.get("role") for mark in marks] == ["img", "img"]
+            assert markup.count("role=") == 3
+
+    def test_a_line_says_its_numbers_by_title_and_takes_the_focus(self):
+        for markup in (drawn(line()).wide, drawn(line(kind="plain", band_low=None, band_high=None)).narrow):
+            (mark,) = [g for g in ET.fromstring(markup).iter(f"{SVG}g") if g.get("class") == "hit"]
+            assert mark.get("tabindex") == "0"
+            assert mark.find(f"{SVG}title").text.startswith("age: 88.0, 95 % interval 85.0 to 91.0")
+            hidden = mark.find(f"{SVG}g")
+            assert hidden.get("visibility") == "hidden"
+            assert hidden.find(f"{SVG}text").text == "88.0 (85.0 to 91.0)"
+
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({}, "age: 88.0, 95 % interval 85.0 to 91.0; control band 92.0 to 96.0; flagged"),
+            ({"kind": "plain", "band_low": None}, "age: 88.0, 95 % interval 85.0 to 91.0"),
+            ({"kind": "control", "ci_low": None, "ci_high": None}, "age: 88.0; control band 92.0 to 96.0; control"),
+            (
+                {"estimate": None, "ci_low": None, "ci_high": None, "kind": "plain"},
+                "age: no value; control band 92.0 to 96.0",
+            ),
+        ],
+    )
+    def test_the_words_of_a_line(self, changes, words):
+        assert line_words(line(**changes)) == words
+
+    def test_a_chart_of_many_lines_is_no_stop_of_the_tab_key(self):
+        few, many = ([line(str(i)) for i in range(n)] for n in (FEW_LINES, FEW_LINES + 1))
+        assert drawn(*few).wide.count("tabindex") == FEW_LINES
+        assert "tabindex" not in drawn(*many).wide
+        assert drawn(*many).wide.count("<title>") == FEW_LINES + 1
+
+    def test_every_color_has_one_to_fall_back_to(self):
+        for markup in (drawn(line()).wide, drawn(line()).narrow):
+            found = re.findall(r"var\(--([a-z-]+)(?:,(#[0-9a-f]{6}))?\)", markup)
+            assert dict(found) == {name: light_colors()[name] for name, _ in found}
+            assert {"paper", "ink", "soft", "band", "flagged"} <= {name for name, _ in found}
+
+    def test_the_axis_says_what_it_is(self):
+        for markup in (drawn(line()).wide, drawn(line()).narrow):
+            assert chart_shapes.AXIS in texts(markup)
+
+    def test_one_band_is_one_shape_without_seams(self):
+        together = drawn(line(), line("sex"), line("religion"))
+        assert len(_bands(together.wide)) == 1
+        assert f"v{3 * STEP[WIDE]}h" in _bands(together.wide)[0]
+        assert len(_bands(drawn(line(), line("sex", band_low=90.0)).wide)) == 2
 
     def test_names_notes_and_ticks_are_written(self):
         for markup in (drawn(line()).wide, drawn(line()).narrow):
@@ -87,7 +137,7 @@ class TestIntervalChart:
 
     @pytest.mark.parametrize("kind", sorted(MARKS))
     def test_an_evidence_tier_has_its_own_ink(self, kind):
-        assert f"var(--{kind})" in drawn(line(kind=kind)).wide
+        assert f"var(--{kind}," in drawn(line(kind=kind)).wide
 
     def test_tiers_differ_in_shape_too(self):
         shapes = {MARKS[kind][0] for kind in MARKS}
@@ -99,10 +149,10 @@ class TestIntervalChart:
         empty = drawn(line(estimate=None, ci_low=None, ci_high=None, note="no value"))
         assert _symbol(empty.wide) is None
         assert "no value" in texts(empty.wide)
-        assert "var(--band)" in empty.wide
+        assert "var(--band," in empty.wide
 
     def test_a_model_without_a_band_has_no_shade(self):
-        assert "var(--band)" not in drawn(line(band_low=None, band_high=None)).wide
+        assert "var(--band," not in drawn(line(band_low=None, band_high=None)).wide
 
     def test_places_follow_the_scale(self):
         # 88 on a scale of 80 to 100 stands at two fifths of the plot.
@@ -139,7 +189,7 @@ class TestIntervalChart:
     def test_another_way_to_specify_charts_draws_them_anew(self, tmp_path, monkeypatch):
         asked = {"name": "c", "title": "T", "description": "D", "cache": tmp_path / "charts"}
         interval_chart([line()], DOMAIN, **asked)
-        monkeypatch.setattr(charts, "_versions", lambda: "another")
+        monkeypatch.setattr(kept_drawings, "_version", lambda: "another")
         interval_chart([line()], DOMAIN, **asked)
         assert len(list((tmp_path / "charts").iterdir())) == 4
 
@@ -162,6 +212,11 @@ def _symbol(markup):
     found = re.search(r'<g class="mark-symbol[^"]*">(.*?)</g>', markup)
     paths = re.findall(r' d="(M[^"]+)"', found[1]) if found else []
     return paths[0] if paths else None
+
+
+def _bands(markup):
+    """The outlines of the shaded bands."""
+    return re.findall(r'<path[^>]* d="([^"]+)"[^>]*fill="var\(--band,', markup)
 
 
 class TestBar:

@@ -52,6 +52,11 @@ def numbers_page(run_id: str, model: str) -> str:
     return f"runs/{run_id}/models/{model}/numbers.html"
 
 
+def figure(run_id: str, name: str) -> str:
+    """Return where a figure lies, without an ending; `name` begins with `models/` or `attributes/`."""
+    return f"runs/{run_id}/charts/{name}"
+
+
 def attribute_page(run_id: str, attribute: str) -> str:
     """Path of the page on which all models stand on one attribute."""
     return f"runs/{run_id}/attributes/{attribute}.html"

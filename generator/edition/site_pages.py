@@ -27,7 +27,7 @@ Kind = Literal[
     "front", "runs", "methodology", "prose", "search", "not_found",
     "leaderboard", "board", "findings", "pairs", "side", "planted", "judging", "audit", "run", "model", "numbers",
     "attribute", "attribute_part",
-    "concept", "data", "dictionary", "explorer", "reader", "list", "set", "row", "other",
+    "concept", "embed", "data", "dictionary", "explorer", "reader", "list", "set", "row", "other",
 ]  # fmt: skip
 # Every address of a page; a part in braces stands for one name. The first that fits decides.
 _ADDRESSES: tuple[tuple[Kind, str], ...] = (
@@ -51,6 +51,9 @@ _ADDRESSES: tuple[tuple[Kind, str], ...] = (
     ("concept", "runs/{run}/concepts/{name}"),
     ("board", "runs/{run}/board/{name}"),
     ("attribute_part", "runs/{run}/attributes/{attribute}/{name}"),
+    ("embed", "runs/{run}/charts/models/{vendor}/{name}"),
+    ("embed", "runs/{run}/charts/attributes/{name}"),
+    ("embed", "runs/{run}/charts/{name}"),
     ("data", "runs/{run}/data/index.html"),
     ("dictionary", "runs/{run}/data/DATA_DICTIONARY.html"),
     ("explorer", "runs/{run}/receipts/index.html"),
@@ -60,7 +63,7 @@ _ADDRESSES: tuple[tuple[Kind, str], ...] = (
     ("row", "runs/{run}/receipts/{vendor}/{model}/{concept}/{name}"),
 )
 BULK: frozenset[Kind] = frozenset(("set", "row"))  # made from one template each, tens of thousands of them
-NOT_LISTED: frozenset[Kind] = frozenset(("not_found", "search", "reader", "other"))  # in no sitemap
+NOT_LISTED: frozenset[Kind] = frozenset(("not_found", "search", "reader", "embed", "other"))  # in no sitemap
 
 
 @dataclass(frozen=True)
@@ -141,6 +144,7 @@ def run_pages(edition: Edition) -> Iterator[SitePage]:
         *(paths.numbers_page(run, model) for model in edition.run.models),
         *(paths.attribute_page(run, attribute.id) for attribute in bank.attributes),
         *_parts(edition),
+        *(f"{place}.html" for place in figure_places(edition)),
         *(paths.concept_page(run, concept) for concept in kept),
         paths.data_page(run),
         paths.data_file(run, "DATA_DICTIONARY.html"),
@@ -149,6 +153,11 @@ def run_pages(edition: Edition) -> Iterator[SitePage]:
         *_set_pages(edition, kept),
     ]
     yield from map(page_at, addresses)
+
+
+def figure_places(edition: Edition) -> Iterator[str]:
+    """Yield where the figures of a run lie, without an ending: its models' charts."""
+    yield from (paths.figure(edition.run_id, f"models/{model}") for model in edition.run.models)
 
 
 def part_count(models: int) -> int:

@@ -10,6 +10,7 @@ WIDE, NARROW = 1000, 340
 GUTTER = {WIDE: 250, NARROW: 0}  # room for names left of the plot; the narrow drawing puts them above their line
 STEP = {WIDE: 34, NARROW: 46}
 NOTE = {WIDE: 150, NARROW: 0}
+TOP, BOTTOM = 4, 48  # room above the first line; and below the last, for ticks and the title of the axis
 
 
 @dataclass(frozen=True)

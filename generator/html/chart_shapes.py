@@ -16,10 +16,12 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from generator.html.chart_scale import GUTTER, NARROW, NOTE, STEP, WIDE, Domain
+from generator.html.chart_scale import BOTTOM, GUTTER, NARROW, NOTE, STEP, TOP, WIDE, Domain
 
 KEPT = Path(__file__).with_suffix(".json")
 
+AXIS = "Consistency, in points of 100"
+FIELDS = ("consistency", "ci_low", "ci_high", "band_low", "band_high")
 _FONT = "ui-sans-serif, system-ui, sans-serif"
 
 
@@ -27,7 +29,7 @@ def _layers(domain: Domain, width: int) -> alt.LayerChart | alt.FacetChart:
     plot = width - GUTTER[width] - NOTE[width] - 28
     x_scale = alt.Scale(domain=[domain.low, domain.high], nice=False, zero=False)
     axis = alt.Axis(
-        values=list(domain.ticks), title=None, orient="bottom", format="d", tickSize=0, labelPadding=6, labelFlush=False
+        values=list(domain.ticks), title=AXIS, orient="bottom", format="d", tickSize=0, labelPadding=6, labelFlush=False
     )
     base = alt.Chart(alt.NamedData("rows"))
 
@@ -82,18 +84,50 @@ def _texts(base: alt.Chart, plot: int, width: int) -> list[alt.Chart]:
 def compiled(domain: Domain, width: int, rows: int) -> dict[str, Any]:
     """Return the Vega form of a shape of chart; the values of its data source `rows` are still to be filled in."""
     chart = _layers(domain, width).properties(height=rows * STEP[width], autosize=alt.AutoSizeParams(type="none"))
-    chart = chart.properties(padding={"left": GUTTER[width] + 14, "right": NOTE[width] + 14, "top": 4, "bottom": 30})
+    chart = chart.properties(
+        padding={"left": GUTTER[width] + 14, "right": NOTE[width] + 14, "top": TOP, "bottom": BOTTOM}
+    )
     chart = chart.configure(background="transparent", font=_FONT).configure_view(stroke=None)
     chart = chart.configure_axis(
         gridColor="var(--line)", domain=False, labelColor="var(--soft)", labelFontSize=12, labelFont=_FONT
+    )
+    chart = chart.configure_axisX(
+        titleColor="var(--soft)", titleFontSize=12, titleFont=_FONT, titleFontWeight="normal", titlePadding=8
     )
     vega: dict[str, Any] = vl_convert.vegalite_to_vega(chart.to_dict())
     return vega
 
 
+def vega_lite() -> dict[str, Any]:
+    """Return the Vega-Lite form of a chart for others to use; data, title and the ends of the scale are to be set.
+
+    Its rows are those of the CSV file. The colors are set with them, since a site may have its own.
+    """
+    scale = alt.Scale(domain=[0, 100], nice=False, zero=False)
+    tips = [alt.Tooltip("name:N"), *(alt.Tooltip(f"{n}:Q", format=".1f") for n in FIELDS), alt.Tooltip("read_as:N")]
+    base = alt.Chart(alt.NamedData("rows")).encode(y=alt.Y("name:N", sort=None, title=None), tooltip=tips)
+    ink = alt.Color("kind:N", title="Read as", scale=alt.Scale(domain=["plain"], range=["#000000"]))
+    shape = alt.Shape("kind:N", title="Read as", scale=alt.Scale(domain=["plain"], range=["circle"]))
+    x = alt.X("consistency:Q", scale=scale, title=AXIS)
+    band = base.transform_filter("isValid(datum.band_low)").mark_rect(color="#cccccc")
+    spread = base.transform_filter("isValid(datum.ci_low)").mark_rule(strokeWidth=2.5)
+    point = base.transform_filter("isValid(datum.consistency)").mark_point(filled=True, size=110, opacity=1)
+    chart = alt.layer(
+        band.encode(x=alt.X("band_low:Q", scale=scale, title=AXIS), x2="band_high:Q"),
+        spread.encode(x=alt.X("ci_low:Q", scale=scale, title=AXIS), x2="ci_high:Q", color=ink),
+        point.encode(x=x, color=ink, shape=shape),
+    )
+    found: dict[str, Any] = chart.properties(width=560).to_dict()
+    return found
+
+
 def shapes() -> str:
-    """Return the text of `chart_shapes.json`: a compiled shape for each width, its numbers still those of a sample."""
+    """Return the text of `chart_shapes.json`: a compiled shape for each width, its numbers still those of a sample.
+
+    The Vega-Lite form stands beside them.
+    """
     found = {str(width): compiled(Domain(0, 100, 10), width, 1) for width in (WIDE, NARROW)}
+    found["vega_lite"] = vega_lite()
     return json.dumps(found, indent=1, sort_keys=True) + "\n"
 
 

@@ -2,7 +2,8 @@
 
 Takes rows of numbers, returns `Chart` with a wide and a narrow drawing of the same rows. A drawing that was made before
 from the same numbers and shape is read from the cache. Colors are CSS variables of the page, so a drawing follows the
-theme.
+theme; each has a color to fall back to, so that a drawing which is copied out of its page looks right alone. Every line
+of a chart says its numbers where a pointer or the keyboard's focus stands on it, without a script.
 
 See contract: publication, "Pages".
 """
@@ -11,17 +12,19 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup, escape
 
-from generator.html.chart_scale import NARROW, STEP, WIDE, Domain
+from generator.edition.colors import load_palettes
+from generator.edition.numbers import number
+from generator.html.assets import STATIC
+from generator.html.chart_scale import NARROW, NOTE, STEP, TOP, WIDE, Domain
+from generator.html.kept_drawings import remembered, versioned
 from generator.schema.canonical import sha256_hex
 
 # Characters of a name that fit: beside its line in the wide drawing, above it in the narrow one.
@@ -74,8 +77,10 @@ def _records(lines: Sequence[Line], width: int) -> list[dict[str, Any]]:
     """Return what the chart's specification reads of each line; all places are pixels from the drawing's top."""
     step, above = STEP[width], width == NARROW  # `above`: a narrow drawing has the name over the line, not beside it
     found = []
-    # One model's band is drawn through; bands of different models stay apart, and so does a name above its line.
-    gap = 0 if width == WIDE and len({(line.band_low, line.band_high) for line in lines}) == 1 else 2
+    # One model's band is one shape behind all lines; bands of different models stay apart, and so does a name above its
+    # line.
+    through = width == WIDE and len({(line.band_low, line.band_high) for line in lines}) == 1
+    gap = 0 if through else 2
     for place, line in enumerate(lines):
         shape, ink, _ = MARKS.get(line.kind, _CONTROL if line.kind == "control" else _PLAIN)
         center = place * step + step * (0.68 if above else 0.5)
@@ -88,8 +93,8 @@ def _records(lines: Sequence[Line], width: int) -> list[dict[str, Any]]:
                 "fill": "var(--paper)" if line.kind == "unresolved" else ink,
                 "y": center,
                 "top": place * step + (step * 0.42 if above else gap),
-                # Drawn through, each part reaches a pixel into the next, or a seam of the page shows between them.
-                "bottom": (place + 1) * step - gap if gap else (place + 1) * step + 1,
+                "bottom": len(lines) * step if through else (place + 1) * step - gap,
+                **({"band_low": None, "band_high": None} if through and place else {}),
                 "note_ink": ink if line.kind in MARKS else "var(--soft)",
                 "label_y": place * step + 11 if above else center,
             }
@@ -115,46 +120,86 @@ def with_numbers(
     }
 
 
-# Inside an image with one name, the marks' own roles and labels would be read out as clutter (and are not valid HTML).
+# Inside a figure with one name, the marks' own roles and labels would be read out as clutter (and are not valid HTML).
 _ARIA = re.compile(r' (?:role|aria-[a-z]+|pointer-events)="[^"]*"|<path class="background"[^>]*/>')
+_COLOR = re.compile(r"var\(--([a-z-]+)\)")
+FEW_LINES = 20  # a chart of more lines than these is no stop of the tab key at each; its table stands below it
 
 
-def _named(svg: str, name: str, title: str, description: str, css: str) -> Markup:
-    body = _ARIA.sub("", svg).partition(">")[2]
+@functools.cache
+def light_colors() -> Mapping[str, str]:
+    """Return the program's own colors of the light scheme by name."""
+    return load_palettes((STATIC / "site.css").read_text(encoding="utf-8"))["light"]
+
+
+def with_colors(svg: str, colors: Mapping[str, str]) -> str:
+    """Return a drawing with fixed colors in the place of a page's variables."""
+    return _COLOR.sub(lambda found: colors[found[1]], svg)
+
+
+def _with_fallbacks(svg: str) -> str:
+    return _COLOR.sub(lambda found: f"var(--{found[1]},{light_colors()[found[1]]})", svg)
+
+
+def body_of(svg: str) -> tuple[str, int, int]:
+    """Return what stands inside a drawing of the library, for an element of our own, with its width and height."""
     size = re.search(r'viewBox="0 0 (\d+) (\d+)"', svg)
     if size is None:
         raise ValueError("the drawing library gave an SVG without a viewBox")
-    head = Markup(
-        '<svg xmlns="http://www.w3.org/2000/svg" class="chart {}" viewBox="0 0 {} {}" role="img" '
-        'aria-labelledby="{}-t {}-d"><title id="{}-t">{}</title><desc id="{}-d">{}</desc>'
-    ).format(css, size[1], size[2], name, name, name, title, name, description)
-    return head + Markup(body)  # noqa: S704 - drawn by the library from escaped data
+    inside = _ARIA.sub("", svg).partition(">")[2].removesuffix("</svg>")
+    return inside, int(size[1]), int(size[2])
 
 
-def _remembered(cache: Path | None, key: str, make: Callable[[], str]) -> str:
-    """Return what was made under a key before, or make it: the drawing library is loaded only for what is new.
+def line_words(line: Line) -> str:
+    """Say what a line of a chart shows: `Age: 88.0, 95 % interval 85.0 to 91.0; control band 92.0 to 96.0; flagged`."""
+    parts = [f"{line.name}: {'no value' if line.estimate is None else number(line.estimate)}"]
+    if line.ci_low is not None and line.ci_high is not None:
+        parts[0] += f", 95 % interval {number(line.ci_low)} to {number(line.ci_high)}"
+    if line.band_low is not None and line.band_high is not None:
+        parts.append(f"control band {number(line.band_low)} to {number(line.band_high)}")
+    return "; ".join([*parts, *([line.kind] if line.kind in (*MARKS, "control") else [])])
 
-    A file begins with the hash of the rest; one that was damaged is made again.
+
+def hits(lines: Sequence[Line], width: int, *, stops: bool) -> Markup:
+    """Return one transparent mark a line that says its numbers: as a title, and beside the line while it has focus.
+
+    `stops`: the tab key halts at each.
     """
-    if cache is None:
-        return make()
-    file = cache / f"{sha256_hex(f'{_versions()}|{key}')}.svg"
-    known = _whole(file)
-    if known is None:
-        known = make()
-        file.parent.mkdir(parents=True, exist_ok=True)
-        part = file.with_suffix(f".{os.getpid()}.part")  # two publishes may draw the same chart at once
-        part.write_text(f"{sha256_hex(known)}\n{known}", encoding="utf-8")
-        part.replace(file)
-    return known
+    step, wide = STEP[width], width == WIDE
+    room, stop = NOTE[WIDE] if wide else width // 2, Markup(' tabindex="0"') if stops else ""
+    found = []
+    for place, line in enumerate(lines):
+        top = TOP + place * step
+        words = Markup(
+            '<g class="hit" role="img"{}><title>{}</title><rect x="1" y="{}" width="{}" height="{}" fill-opacity="0"/>'
+        )
+        found.append(words.format(stop, line_words(line), top, width - 2, step))
+        if line.ci_low is not None and line.ci_high is not None:
+            ground = Markup('<g visibility="hidden"><rect x="{}" y="{}" width="{}" height="{}" fill="var(--paper)"/>')
+            text = Markup('<text x="{}" y="{}" font-size="13" {}fill="var(--ink)">{}</text></g>')
+            place_x, end = (width - room, "") if wide else (width - 14, Markup('text-anchor="end" '))
+            baseline = top + (step // 2 + 5 if wide else 16)
+            found.append(ground.format(width - room - 4, top + 1, room + 4, step - 2 if wide else 19))
+            found.append(text.format(place_x, baseline, end, _short_words(line)))
+        found.append(Markup("</g>"))
+    return Markup().join(found)
 
 
-def _whole(file: Path) -> str | None:
-    try:
-        digest, _, text = file.read_bytes().decode().partition("\n")
-    except (OSError, UnicodeDecodeError):
-        return None
-    return text if digest == sha256_hex(text) else None
+def _short_words(line: Line) -> str:
+    return f"{number(line.estimate)} ({number(line.ci_low)} to {number(line.ci_high)})"
+
+
+def _named(svg: str, name: str, title: str, description: str, css: str, marks: Markup) -> Markup:
+    body, width, height = body_of(svg)
+    # Not an image as a whole: in it are marks that take the focus. What is drawn is hidden, since the marks say it.
+    head = Markup(
+        '<svg xmlns="http://www.w3.org/2000/svg" class="chart {}" viewBox="0 0 {} {}" role="group" '
+        'aria-labelledby="{}-t" aria-describedby="{}-d"><title id="{}-t">{}</title><desc id="{}-d">{}</desc>'
+        '<g aria-hidden="true">'
+    ).format(css, width, height, name, name, name, title, name, description)
+    drawn = _with_fallbacks(body)
+    marked = Markup(_with_fallbacks(marks))  # noqa: S704 - escaped above
+    return head + Markup(drawn) + Markup("</g>") + marked + Markup("</svg>")  # noqa: S704 - drawn from escaped data
 
 
 @functools.cache
@@ -168,24 +213,25 @@ def _shape(width: int) -> dict[str, Any]:
     return found
 
 
-@functools.cache
-def _versions() -> str:
-    """Return what decides a drawing beside its numbers: the drawing library and the shapes."""
-    return f"{metadata.version('vl-convert-python')}|{sha256_hex(_kept())}"
+def vega_lite_shape() -> dict[str, Any]:
+    """Return the kept Vega-Lite form of a chart, to be filled in: a copy of its own each time."""
+    found: dict[str, Any] = json.loads(_kept())["vega_lite"]
+    return found
 
 
-def _svg(lines: Sequence[Line], domain: Domain, width: int, cache: Path | None) -> str:
-    """Draw, or read an earlier drawing of the same numbers by the same library."""
+def drawing(lines: Sequence[Line], domain: Domain, width: int, cache: Path | None) -> str:
+    """Draw, or read an earlier drawing of the same numbers by the same library; colors are variables of the page."""
     records, height = _records(lines, width), len(lines) * STEP[width]
 
-    def draw_now() -> str:
+    def draw_now() -> bytes:
         import vl_convert
 
         svg: str = vl_convert.vega_to_svg(with_numbers(_shape(width), domain, height, records))
-        return svg
+        return svg.encode()
 
     numbers = [width, height, domain.low, domain.high, domain.step, records]
-    return _remembered(cache, json.dumps(numbers, allow_nan=False), draw_now)
+    key = versioned(f"{sha256_hex(_kept())}|{json.dumps(numbers, allow_nan=False)}")
+    return remembered(cache, key, ".svg", draw_now).decode()
 
 
 def interval_chart(
@@ -197,7 +243,9 @@ def interval_chart(
     """
     drawn = {}
     for width, css in ((WIDE, "chart-wide"), (NARROW, "chart-narrow")):
-        drawn[css] = _named(_svg(lines, domain, width, cache), f"{name}-{css[6:]}", title, description, css)
+        marks = hits(lines, width, stops=len(lines) <= FEW_LINES)
+        svg = drawing(lines, domain, width, cache)
+        drawn[css] = _named(svg, f"{name}-{css[6:]}", title, description, css, marks)
     return Chart(drawn["chart-wide"], drawn["chart-narrow"])
 
 

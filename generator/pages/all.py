@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterator, Mapping
 
 from generator.edition.edition import Edition
 from generator.edition.site_pages import Kind, SitePage, run_pages
+from generator.html.figure_svg import Figure
 from generator.html.frame import card_path
 from generator.pages.attribute import render_attribute, render_concept
 from generator.pages.card import render_card
+from generator.pages.figures import render_figure
 from generator.pages.findings import render_findings
 from generator.pages.leaderboard import render_leaderboard
-from generator.pages.model import render_model
+from generator.pages.model import model_figure, render_model
 from generator.pages.model_groups import lean_domain
 from generator.pages.model_numbers import render_numbers
 from generator.pages.pairs import render_pairs, render_side
@@ -23,7 +25,7 @@ from generator.pages.root import RunCard, card_of, render_root, render_sitemaps,
 from generator.pages.run import render_audit, render_judging, render_run
 from generator.pages.views import View
 
-__all__ = ["RunCard", "card_of", "render_pages", "render_root", "render_sitemaps", "render_tombstone"]
+__all__ = ["RunCard", "card_of", "render_figures", "render_pages", "render_root", "render_sitemaps", "render_tombstone"]
 
 
 def render_pages(edition: Edition) -> Iterator[tuple[str, bytes]]:
@@ -35,8 +37,20 @@ def render_pages(edition: Edition) -> Iterator[tuple[str, bytes]]:
         yield card_path(edition), render_card(view)
 
 
+def render_figures(edition: Edition) -> Iterator[tuple[str, bytes]]:
+    """Yield (path below dist/, bytes) of every form of the run's figures."""
+    view = View(edition)
+    for figure in run_figures(view):
+        yield from render_figure(view, figure)
+
+
+def run_figures(view: View) -> Iterator[Figure]:
+    """Yield every figure of a run (`site_pages.figure_places` says where they lie)."""
+    yield from (model_figure(view, model) for model in view.models)
+
+
 def _renderers(view: View) -> Mapping[Kind, Callable[[SitePage], bytes]]:
-    """Return what makes a page of each kind; data and receipts have their own makers, a task each."""
+    """Return what makes a page of each kind; figures, data and receipts have their own makers, a task each."""
     domain, bank = lean_domain(view), view.bank
     return {
         "leaderboard": lambda page: render_leaderboard(view, page.path),

@@ -15,7 +15,9 @@ from generator.edition import paths
 from generator.edition.import_words import panel_words
 from generator.html.chart_scale import Domain
 from generator.html.charts import interval_chart
+from generator.html.figure_svg import Figure
 from generator.html.frame import NULL, cell, frame, plural, render_page
+from generator.pages.figures import embed_snippet, figure_of
 from generator.pages.findings import level_words, moved_words
 from generator.pages.group_refusals import lean_anchor, refusal_sentence
 from generator.pages.leaderboard import mean_band, unranked
@@ -165,6 +167,19 @@ def caption(view: View, model: str) -> Markup:
     ).format(swapped if "swapped" in low.flags else "")
 
 
+def model_figure(view: View, model: str) -> Figure:
+    """Return the chart of a model's page as a figure that stands alone."""
+    return figure_of(
+        view,
+        paths.model_page(view.run_id, model),
+        f"models/{model}",
+        title=f"Consistency of {model} by attribute",
+        head="attribute",
+        caption=caption(view, model).striptags(),
+        lines=view.lines(model),
+    )
+
+
 def moved_most(view: View, model: str) -> list[ConceptResult]:
     """Return the concepts of a model that have a disparity above 0, largest first, equal ones by id."""
     found = [r for a in view.demographic for r in view.concept_results(model, a.id) if r.mean]
@@ -181,7 +196,7 @@ def rates(view: View, model: str, listed: Any = _RATES) -> list[tuple[str, Score
 def render_model(view: View, model: str, scale: Domain) -> bytes:
     """Render one model's page."""
     page = paths.model_page(view.run_id, model)
-    lines = view.lines(model)
+    figure = model_figure(view, model)
     low, high = view.band(model)
     found = view.findings.of(model)
     refusals = refusal_sentence(view.group_refusals[model])
@@ -218,15 +233,16 @@ def render_model(view: View, model: str, scale: Domain) -> bytes:
         tiers=max((row["tier"] or 0 for row in view.tiers), default=0),
         why_unranked=dict(unranked(view, [row for row in view.tiers if row["model"] == model])).get(model, ""),
         chart=interval_chart(
-            lines,
+            figure.lines,
             view.domain,
             name="attributes",
-            title=f"Consistency of {model} by attribute",
+            title=figure.title,
             description=f"{words} {_DRAWN[low.estimate is not None]} The table below holds all numbers.",
             cache=view.edition.chart_cache,
         ),
         caption=caption(view, model),
-        lines=lines,
+        figure=figure,
+        snippet=embed_snippet(view, figure),
         attributes=[attribute_part(view, model, a, scale) for a in view.demographic],
         controls=[attribute_part(view, model, a, scale) for a in view.controls],
         edge=view.edge(model),

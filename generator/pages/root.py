@@ -134,20 +134,34 @@ def robots(base_url: str | None) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
+# What no other site may frame, as `_headers` names paths: every page but those of figures.
+_UNFRAMED = (
+    "/",
+    "/:page",
+    "/methodology/*",
+    "/runs/",
+    "/runs/:run",
+    "/runs/:run/",
+    "/runs/:run/:page",
+    *(f"/runs/:run/{folder}/*" for folder in ("board", "models", "attributes", "concepts", "data", "receipts")),
+)
+
+
 def headers() -> bytes:
     """Return `_headers` for hosts that read it.
 
     What a page's own policy cannot say, how long to keep assets, and that any site's script may read the data files, in
-    parts too. A path takes a single `*`, so the run is a placeholder.
+    parts too. A path takes a single `*`, so the run is a placeholder. Not every host lets a rule take back what
+    another says, so the pages that may not be framed are named.
     """
     lines = [
         "/*",
         "  X-Content-Type-Options: nosniff",
         "  Referrer-Policy: no-referrer",
-        "  Content-Security-Policy: frame-ancestors 'none'",
         "  Permissions-Policy: camera=(), geolocation=(), microphone=()",
         "  Cross-Origin-Opener-Policy: same-origin",
         "",
+        *(line for path in _UNFRAMED for line in (path, "  Content-Security-Policy: frame-ancestors 'none'", "")),
         "/assets/*",
         "  Cache-Control: public, max-age=31536000, immutable",
         "",

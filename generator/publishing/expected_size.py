@@ -6,12 +6,16 @@ import dataclasses
 from pathlib import Path
 
 from generator.edition.edition import Edition, Mode
+from generator.edition.site_pages import figure_places
 from generator.publishing.hosts import Size
 from generator.receipts.pages import receipt_task, sample_sizes
 
 # Pages and files of a run that do not grow with rows: indexes, judging, audit, run, tables, weights, descriptions.
 _FIXED_FILES, _FIXED_BYTES = 90, 12_000_000
 _CONCEPT_PAGE, _MODEL_PAGE = 60_000, 140_000
+# A figure as SVG, CSV, Vega-Lite and page, and what a line adds to them; and its PNG, likewise.
+_FIGURE_FILES, _FIGURE, _FIGURE_LINE = 4, 22_000, 6_500
+_PNG, _PNG_LINE = 130_000, 22_000
 
 
 def run_sizes(edition: Edition) -> dict[Mode, Size]:
@@ -30,7 +34,16 @@ def run_sizes(edition: Edition) -> dict[Mode, Size]:
         _FIXED_FILES + 6 * len(models) + len(bank.attributes) + len(bank.concepts) + len(models) * 2,
         _FIXED_BYTES + len(bank.concepts) * _CONCEPT_PAGE + len(models) * _MODEL_PAGE + shards,
     )
+    fixed += _figure_sizes(edition)
     # The CSV form of the receipts holds about what the sets show, without their markup.
     files = fixed + Size(1, int(in_set * rows * 1.2))
     folded = files + Size(sets, int(in_set * rows))
     return {"files": files, "folded": folded, "row": folded + Size(rows, int(row_page * rows))}
+
+
+def _figure_sizes(edition: Edition) -> Size:
+    """Return what the figures of a run take in every mode; one of many models has no PNGs."""
+    figures = len(list(figure_places(edition)))
+    lines = len(edition.run.models) * len(edition.run.bank.attributes)
+    found = Size(_FIGURE_FILES * figures, _FIGURE * figures + _FIGURE_LINE * lines)
+    return found if edition.crowded else found + Size(figures, _PNG * figures + _PNG_LINE * lines)

@@ -10,7 +10,7 @@ from generator.data.receipts import PublishedReceipts
 from generator.edition import paths
 from generator.edition.edition import Edition
 from generator.machine.site_tree import Tree
-from generator.pages.all import render_pages
+from generator.pages.all import render_figures, render_pages
 from generator.pages.data import render_data
 from generator.pages.prose import render_prose
 from generator.receipts.explorer import render_explorer
@@ -32,7 +32,7 @@ def make_pages(edition: Edition, tree: Tree, receipts: Sequence[PublishedReceipt
     files = write_downloads(edition, tree.root / folder, receipts)
     tree.settle(folder)
     pinned = dataclasses.replace(edition, manifest_sha256=manifest_sha256(files))
-    for page, data in (*render_data(pinned, files), *render_pages(pinned)):
+    for page, data in (*render_data(pinned, files), *render_pages(pinned), *render_figures(pinned)):
         tree.write(page, data)
 
 

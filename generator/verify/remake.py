@@ -21,7 +21,7 @@ from generator.data.receipts import PublishedReceipts, published_receipts, recei
 from generator.edition import paths
 from generator.edition.edition import Edition, Site, read_site
 from generator.machine.workers import Workers
-from generator.pages.all import render_pages
+from generator.pages.all import render_figures, render_pages
 from generator.pages.data import render_data
 from generator.publishing.fingerprints import sources_version
 from generator.publishing.provenance import Making
@@ -144,6 +144,7 @@ def _data_and_pages(edition: Edition, manifest: dict[str, Any], held: Held, plac
     pinned = dataclasses.replace(edition, manifest_sha256=manifest_sha256(files))
     yield from render_data(pinned, files)
     yield from render_pages(pinned)
+    yield from render_figures(pinned)
 
 
 def _receipts(

@@ -68,6 +68,7 @@ class BuiltSite:
             "attribute": paths.attribute_page(SIMULATED, "age"),
             "control": paths.attribute_page(SIMULATED, "control_tag"),
             "concept": paths.concept_page(SIMULATED, concept),
+            "embed": f"{paths.figure(SIMULATED, f'models/{model}')}.html",
             "judging": paths.run_page(SIMULATED, "judging"),
             "audit": paths.run_page(SIMULATED, "audit"),
             "run": paths.run_page(SIMULATED, "run"),
