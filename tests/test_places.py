@@ -22,7 +22,7 @@ from generator.schema.places import own_folder
 from harness.bank.reader import BANK_FOLDER, bank_folder
 
 ROOT = Path(__file__).parent.parent
-PARTS = ("generator", "harness", "site_templates", "content/bank", "content/pages", "docs/schemas")
+PARTS = ("generator", "harness", "site_templates", "content/bank", "content/pages", "docs/schemas", "docs/notebooks")
 
 
 class TestOwnFolder:
@@ -48,7 +48,7 @@ class TestBankFolder:
 
 def inside(name: str) -> str:
     """Where a file of the checkout stands in the wheel."""
-    name = name.replace("generator/reading/", "aibiasbench/").replace("docs/schemas/", "schemas/")
+    name = name.replace("generator/reading/", "aibiasbench/").replace("docs/", "")
     return name if name.startswith(("generator/", "harness/", "aibiasbench/")) else f"generator/{name}"
 
 

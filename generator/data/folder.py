@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from generator.data import citation, croissant, data_card, datapackage, dictionary
+from generator.data import citation, croissant, data_card, datapackage, dictionary, notebooks
 from generator.data import every_eval_ever as every_eval
 from generator.data.data_manifest import ADDRESS, FORMAT
 from generator.data.receipts import (
@@ -61,6 +61,7 @@ def write_downloads(
         files.extend(_write_weights(edition, folder, attribute))
     files.extend(_write_copies(edition, folder))
     files.extend(_write_records(edition, folder))
+    files.extend(_write_notebooks(edition, folder))
     files.extend(_write_descriptions(edition, folder, tuple(files)))
     manifest = data_manifest(edition, files, [found.entry for found in receipts])
     text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n"
@@ -116,6 +117,13 @@ def _write_records(edition: Edition, folder: Path) -> tuple[DataFile, ...]:
     files.append(write_bytes(folder, "CITATION.cff", citation.cff(edition), dictionary.FILE_NOTES["CITATION.cff"]))
     files.append(write_bytes(folder, "citation.bib", citation.bibtex(edition), dictionary.FILE_NOTES["citation.bib"]))
     return tuple(files)
+
+
+def _write_notebooks(edition: Edition, folder: Path) -> tuple[DataFile, ...]:
+    return tuple(
+        write_bytes(folder, book.name, book.data, f"Jupyter notebook: {book.heading}", table=notebooks.BELOW)
+        for book in notebooks.notebooks(edition)
+    )
 
 
 def _write_descriptions(edition: Edition, folder: Path, files: tuple[DataFile, ...]) -> tuple[DataFile, ...]:

@@ -27,6 +27,7 @@ HERE = Path(__file__).resolve().parent.parent
 TEMPLATES = own_folder("site_templates")
 PROSE = own_folder("content") / "pages"
 SCHEMAS = own_folder("docs/schemas")
+NOTEBOOKS = own_folder("docs/notebooks")
 # Whose version can change what is written.
 LIBRARIES = (
     "altair", "jinja2", "latex2mathml", "markdown-it-py", "markupsafe", "mdit-py-plugins", "numpy", "pagefind",
@@ -79,9 +80,8 @@ def sources_version(content: Path) -> str:
     the hash that the publisher wrote.
     """
     # An install carries templates and words inside the package; `content_version` has them either way.
-    own = [
-        p for p in _files(HERE) if p.relative_to(HERE).parts[0] not in (TEMPLATES.name, PROSE.parent.name, SCHEMAS.name)
-    ]
+    beside = (TEMPLATES.name, PROSE.parent.name, SCHEMAS.name, NOTEBOOKS.name)
+    own = [p for p in _files(HERE) if p.relative_to(HERE).parts[0] not in beside]
     return text_hash(hash_files(HERE, own), content_version(content), *_libraries())
 
 
@@ -92,6 +92,7 @@ def content_version(content: Path) -> str:
         hash_files(TEMPLATES, _files(TEMPLATES)),
         hash_files(PROSE, _files(PROSE)),
         hash_files(SCHEMAS, _files(SCHEMAS)),
+        hash_files(NOTEBOOKS, _files(NOTEBOOKS, "*.ipynb")),
         hash_files(content, own),
     )
 

@@ -10,8 +10,8 @@ _GENERATOR = Path(__file__).resolve().parent.parent
 def own_folder(name: str) -> Path:
     """Return a folder of the project.
 
-    It is `site_templates`, `content` (bank, pages, site.toml; never runs) or `docs/schemas`, which is called `schemas`
-    where it was installed.
+    It is `site_templates`, `content` (bank, pages, site.toml; never runs), `docs/schemas` or `docs/notebooks`; the last
+    two are called `schemas` and `notebooks` where they were installed.
     """
     installed = _GENERATOR / Path(name).name
     return installed if installed.is_dir() else _GENERATOR.parent / name
