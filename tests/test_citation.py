@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 import yaml
 
-from generator.data.citation import bibtex, cff
+from generator.data.citation import bibtex, cff, cite
 from tests.editions import SITE, make_edition, small_bank
 
 
@@ -52,3 +52,35 @@ class TestBibtex:
         text = bibtex(edition).decode()
         assert text.startswith("@misc{test-bench-run-a,\n")
         assert "  year = {2026},\n  month = {11},\n" in text
+
+
+class TestCite:
+    PAGE = "runs/run-a/models/sim-alpha/one.html"
+
+    def test_the_run_in_the_style_of_apa(self, edition):
+        found = cite(edition, "runs/run-a/data/index.html")
+        assert found.apa == (
+            'A & B: "100 %" {x}_y \\ z. (2026, November 30). Test Bench: run run-a (simulated) (Bank version '
+            f"{edition.run.manifest.bank_version}) [Data set]. https://example.org/b/runs/run-a/data/index.html"
+        )
+        assert found.bibtex == bibtex(edition).decode()
+        assert found.url == "https://example.org/b/runs/run-a/data/index.html"
+
+    def test_a_page_of_a_part_has_its_own_name_address_and_key(self, edition):
+        found = cite(edition, self.PAGE, "sim-alpha/one")
+        assert found.url == f"https://example.org/b/{self.PAGE}"
+        assert "sim-alpha/one in Test Bench: run run-a (simulated) (Bank version" in found.apa
+        assert found.apa.endswith(f"[Data set]. https://example.org/b/{self.PAGE}")
+        assert found.bibtex.startswith("@misc{test-bench-run-a-sim-alpha-one,\n")
+        assert "title = {{sim-alpha/one in Test Bench: run run-a (simulated)}}" in found.bibtex
+        assert f"howpublished = {{\\url{{https://example.org/b/{self.PAGE}}}}}" in found.bibtex
+
+    def test_without_an_address_nothing_is_made_up(self, edition):
+        found = cite(dataclasses.replace(edition, base_url=None), self.PAGE)
+        assert found.url is None
+        assert found.apa.endswith("[Data set].")
+        assert "howpublished" not in found.bibtex
+
+    def test_a_name_that_ends_in_a_full_stop_has_one(self, edition):
+        site = edition.site.model_copy(update={"publisher": "Testers Inc."})
+        assert cite(dataclasses.replace(edition, site=site), "x").apa.startswith("Testers Inc. (2026")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+import tomllib
 from pathlib import Path
 
+import jsonschema
 import pytest
 import yaml
 from check_jsonschema import main as check_jsonschema
@@ -43,6 +46,47 @@ class TestSchemas:
 
     def test_every_form_is_checked(self):
         assert {path.name for path in FORMS.iterdir()} == {"bug.yml", "mismatch.yml", "config.yml"}
+
+
+class TestZenodo:
+    """`.zenodo.json` against the closed lists of Zenodo's deposit metadata, and against CITATION.cff."""
+
+    FOUND = json.loads((ROOT / ".zenodo.json").read_text(encoding="utf-8"))
+    CFF = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+
+    def test_it_has_what_a_deposit_needs(self):
+        schema = {
+            "required": ["title", "upload_type", "description", "creators", "access_right", "license"],
+            "properties": {
+                "title": {"type": "string", "minLength": 3},
+                "upload_type": {"const": "software"},
+                "description": {"type": "string", "minLength": 3},
+                "creators": {
+                    "type": "array",
+                    "minItems": 1,
+                    "items": {
+                        "required": ["name"],
+                        "properties": {key: {"type": "string"} for key in ("name", "affiliation", "orcid", "gnd")},
+                        "additionalProperties": False,
+                    },
+                },
+                "access_right": {"enum": ["open", "embargoed", "restricted", "closed"]},
+                "license": {"type": "string"},
+                "version": {"type": "string"},
+                "language": {"type": "string", "pattern": "^[a-z]{3}$"},
+                "keywords": {"type": "array", "items": {"type": "string"}},
+            },
+            "additionalProperties": False,
+        }
+        jsonschema.Draft7Validator(schema).validate(self.FOUND)
+
+    def test_it_says_what_the_citation_file_says(self):
+        for key in ("title", "version", "license", "keywords"):
+            assert self.FOUND[key] == self.CFF[key], key
+        assert [c["name"] for c in self.FOUND["creators"]] == [a["name"] for a in self.CFF["authors"]]
+
+    def test_the_version_is_that_of_the_package(self):
+        assert self.FOUND["version"] == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
 
 class TestWorkflow:

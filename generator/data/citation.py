@@ -1,12 +1,14 @@
-"""How to cite a run: `CITATION.cff` and BibTeX, both from the run's manifest and `content/site.toml`.
+"""How to cite a run: `CITATION.cff`, BibTeX and APA, all from the run's manifest and `content/site.toml`.
 
 See contract: publication, "Data files".
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import re
+from dataclasses import dataclass
 
 from generator.edition import paths
 from generator.edition.banners import mark_of
@@ -46,6 +48,7 @@ def cff(edition: Edition) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
+_KEY_FREE = re.compile(r"[^A-Za-z0-9.-]+")  # what a key of BibTeX may not hold everywhere
 _BIBTEX_SPECIAL = re.compile(r"([#$%&_{}])")
 
 
@@ -56,18 +59,62 @@ def _tex(text: str) -> str:
     return text.replace("~", "\\textasciitilde ").replace("^", "\\textasciicircum ")
 
 
+@dataclass(frozen=True)
+class Citation:
+    """How to cite one page. `url` is None where the site's address is not known."""
+
+    url: str | None
+    bibtex: str
+    apa: str
+
+
+def cite(edition: Edition, page: str, part: str = "") -> Citation:
+    """Return how to cite a page of a run.
+
+    Args:
+        edition: the run.
+        page: path of the page below `dist/`.
+        part: what of the run the page shows, such as a model's slug; empty for the run itself.
+    """
+    url = f"{edition.base_url}/{page}" if edition.base_url else None
+    name = f"{part} in {title(edition)}" if part else title(edition)
+    return Citation(url, _bibtex(edition, name, url, part), _apa(edition, name, url))
+
+
+def _apa(edition: Edition, name: str, url: str | None) -> str:
+    """Return a reference to a data set in the style of APA 7, as plain text; the author is its own publisher."""
+    manifest = edition.run.manifest
+    day = dt.date.fromisoformat(manifest.date)
+    author = edition.site.publisher.rstrip(".")
+    when = f"{day.year}, {_MONTHS[day.month - 1]} {day.day}"
+    text = f"{author}. ({when}). {name} (Bank version {manifest.bank_version}) [Data set]."
+    return f"{text} {url}" if url else text
+
+
+# Not of strftime, which speaks the machine's language.
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
+
+
 def bibtex(edition: Edition) -> bytes:
     """Return one `@misc` entry whose key is the run id."""
+    return _bibtex(edition, title(edition), address(edition)).encode()
+
+
+def _bibtex(edition: Edition, name: str, url: str | None, part: str = "") -> str:
     manifest = edition.run.manifest
     year, month, _ = manifest.date.split("-")
     fields = {
-        "title": "{" + _tex(title(edition)) + "}",
+        "title": "{" + _tex(name) + "}",
         "author": "{" + _tex(edition.site.publisher) + "}",
         "year": year,
         "month": str(int(month)),
         "note": f"Prompt bank {_tex(manifest.bank_version)}, SHA-256 {manifest.bank_sha256}",
     }
-    if url := address(edition):
+    if url:
         fields["howpublished"] = f"\\url{{{url}}}"
     body = ",\n".join(f"  {key} = {{{value}}}" for key, value in fields.items())
-    return f"@misc{{{edition.site.file_name}-{manifest.run_id},\n{body}\n}}\n".encode()
+    key = f"{edition.site.file_name}-{manifest.run_id}{'-' if part else ''}{_KEY_FREE.sub('-', part)}"
+    return f"@misc{{{key},\n{body}\n}}\n"

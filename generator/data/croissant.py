@@ -24,7 +24,6 @@ from generator.edition.edition import Edition
 from generator.schema.columns import MASK_SPANS, Column, vote_fields
 
 CONTEXT = {
-    "@language": "en",
     "@vocab": "https://schema.org/",
     "arrayShape": "cr:arrayShape",
     "citeAs": "cr:citeAs",
@@ -73,6 +72,8 @@ ENCODINGS = {
     "json": "application/json",
     "html": "text/html",
     "bib": "text/x-bibtex",
+    "ipynb": "application/x-ipynb+json",
+    "md": "text/markdown",
 }
 SPDX = "https://spdx.org/licenses/"
 RECEIPTS, RECEIPT_FILES = "receipts", "receipt-files"
@@ -97,7 +98,7 @@ def descriptor(edition: Edition, files: Sequence[DataFile]) -> bytes:
     shards = [file for file in parquet if file.table == RECEIPTS]
     tables = [file for file in parquet if file.table != RECEIPTS]
     described: dict[str, Any] = {
-        "@context": CONTEXT,
+        "@context": {"@language": edition.site.language, **CONTEXT},
         "@type": "sc:Dataset",
         "conformsTo": ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"],
         "name": f"{edition.site.file_name}-{manifest.run_id}",
@@ -107,7 +108,7 @@ def descriptor(edition: Edition, files: Sequence[DataFile]) -> bytes:
         "datePublished": manifest.date,
         "creator": {"@type": "sc:Organization", "name": edition.site.publisher},
         "publisher": {"@type": "sc:Organization", "name": edition.site.publisher},
-        "inLanguage": "en",
+        "inLanguage": edition.run.bank.rules.language,
         "keywords": keywords(edition),
         "citeAs": citation.bibtex(edition).decode(),
         **responsible_ai(edition),

@@ -52,6 +52,7 @@ FILE_NOTES = {
     "DATA_DICTIONARY.html": "Every file, column, type, unit and null meaning.",
     "datapackage.json": "Frictionless Data Package of the CSV files.",
     "croissant.json": "Croissant 1.1 metadata with responsible-AI fields, for the receipts and the scores.",
+    "ro-crate-metadata.json": "RO-Crate 1.2 metadata: every file with its size and hash, for research archives.",
     "README.md": "Data card, as the Hugging Face Hub and its library datasets read it.",
     "manifest.json": "This publication: the run's manifest, standing and what speaks against it, categories withheld, "
     "gate, audit, mean band, and the SHA-256 of every file.",

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from generator.data import citation, croissant, data_card, datapackage, dictionary, notebooks
+from generator.data import citation, croissant, data_card, datapackage, dictionary, notebooks, ro_crate
 from generator.data import every_eval_ever as every_eval
 from generator.data.data_manifest import ADDRESS, FORMAT
 from generator.data.receipts import (
@@ -134,9 +134,11 @@ def _write_descriptions(edition: Edition, folder: Path, files: tuple[DataFile, .
         "croissant.json": croissant.descriptor,
         data_card.NAME: data_card.card,
     }
-    return tuple(
+    written = tuple(
         write_bytes(folder, name, make(edition, files), dictionary.FILE_NOTES[name]) for name, make in makers.items()
     )
+    crate = ro_crate.metadata(edition, (*files, *written))
+    return (*written, write_bytes(folder, ro_crate.NAME, crate, dictionary.FILE_NOTES[ro_crate.NAME]))
 
 
 def data_manifest(edition: Edition, files: Sequence[DataFile], receipts: Sequence[ReceiptsEntry]) -> dict[str, Any]:

@@ -151,7 +151,7 @@ def schema_org(edition: Edition, files: Sequence[DataFile]) -> dict[str, Any]:
         "identifier": f"sha256:{manifest.bank_sha256}:{manifest.run_id}",
         "version": manifest.bank_version,
         "datePublished": manifest.date,
-        "inLanguage": "en",
+        "inLanguage": edition.run.bank.rules.language,
         "isAccessibleForFree": True,
         "license": edition.site.data_licence.url,
         "keywords": keywords(edition),
@@ -206,7 +206,7 @@ def render_data_page(edition: Edition, files: Sequence[DataFile]) -> bytes:
         total=sum(f.bytes for f in files),
         count=len(files),
         download_all=download_all(edition),
-        bibtex=citation.bibtex(edition).decode(),
+        cited=citation.cite(edition, page),
         json_ld=script_json(schema_org(edition, files)),
         redactions=edition.redactions,
     )
