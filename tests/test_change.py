@@ -10,7 +10,8 @@ import pytest
 from scipy import stats
 
 from generator.runs.reader import load_run, read_shard
-from generator.scoring.change import change_rows, incomparable, matches, replayed
+from generator.scoring.change import change_rows, replayed
+from generator.scoring.comparable import incomparable, matches
 from generator.stats.bootstrap import Resamples, Sample, concept_counts, one_attribute, percentile_interval
 from generator.stats.change import Change, largest_errors, mean_of, paired, unseen
 from tests.factories import DEMOGRAPHIC, answers_from, make_bank, make_rows, unit, write_run
@@ -156,14 +157,16 @@ class TestWhoIsCompared:
 
     def test_a_model_that_only_one_has_is_left_out(self, tmp_path, runs):
         other = make(tmp_path / "run-other", "x", models=(MODELS[1], "sim-gamma/three"))
-        assert matches(runs[0], other) == {MODELS[1]: MODELS[1]}
+        assert matches(runs[0].manifest, other.manifest) == {MODELS[1]: MODELS[1]}
         assert {r["model"] for r in change_rows(runs[0], other, resamples=B)[0].to_pylist()} == {MODELS[1]}
-        assert incomparable(runs[0], make(tmp_path / "run-alone", "x", models=("sim-gamma/three",))) == "nobody"
+        alone = make(tmp_path / "run-alone", "x", models=("sim-gamma/three",))
+        assert incomparable(runs[0].manifest, alone.manifest) == "nobody"
 
     def test_another_bank_is_not_compared(self, tmp_path, runs):
         bank = make_bank(("age",), groups=2, quota={"stance": 2})
         rows = make_rows(bank, MODELS[0], repeats=1, run_id="run-bank")
-        assert incomparable(runs[0], load_run(write_run(tmp_path / "run-bank", bank, {MODELS[0]: rows}))) == "bank"
+        other = load_run(write_run(tmp_path / "run-bank", bank, {MODELS[0]: rows}))
+        assert incomparable(runs[0].manifest, other.manifest) == "bank"
 
     def test_replayed_answers_have_intervals_and_no_p(self, tmp_path):
         first = make(tmp_path / "run-a", "same", keys=False)

@@ -537,7 +537,16 @@ def root(live):
 
 class TestRoot:
     def test_it_has_its_pages_and_files(self, root):
-        wanted = {"index.html", "runs/index.html", "404.html", "robots.txt", "_headers", ".nojekyll", "feed.xml"}
+        wanted = {
+            "index.html",
+            "changes/index.html",
+            "runs/index.html",
+            "404.html",
+            "robots.txt",
+            "_headers",
+            ".nojekyll",
+            "feed.xml",
+        }
         assert set(root) == wanted
 
     def test_without_a_base_address_there_is_no_feed(self, edition):

@@ -20,6 +20,9 @@ from tests.publications import _quick, make_content, run_publish  # noqa: F401
         ("praise.html", "other", ()),
         ("runs/index.html", "runs", ()),
         ("methodology/tiers.html", "methodology", ("tiers",)),
+        ("changes/index.html", "changes", ()),
+        ("changes/models.html", "history", ()),
+        ("changes/b--a.html", "change", ("b--a",)),
         ("runs/r/index.html", "leaderboard", ("r",)),
         ("runs/r/judging.html", "judging", ("r",)),
         ("runs/r/more.html", "other", ("r",)),
@@ -58,7 +61,7 @@ def test_publish_makes_exactly_the_pages_of_the_list(tmp_path, mode):
     run_publish(content, out, mode=mode, remove=("third",))
     found = list(site_pages(out))
     assert [page for page in found if page.kind == "other"] == []
-    expected = {page.path for page in root_pages(["third"])}
+    expected = {page.path for page in root_pages(["third"], [("first", "second")])}
     for run in ("first", "second"):
         edition = edition_of(content, run, mode)
         expected |= {page.path for page in run_pages(edition)}

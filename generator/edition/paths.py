@@ -138,6 +138,11 @@ def data_file(run_id: str, name: str) -> str:
     return f"runs/{run_id}/data/{name}"
 
 
+def change_page(new: str, old: str) -> str:
+    """Path of the page that holds two runs against each other; its table lies beside it as CSV and Parquet."""
+    return f"changes/{new}--{old}.html"
+
+
 # The methodology pages in reading order (content/pages/<name>.md); other pages link to `methodology_page(name)`.
 METHODOLOGY = (
     "index",
@@ -163,6 +168,8 @@ METHODOLOGY = (
 )
 SEARCH_PAGE = "search.html"
 RUNS_PAGE = "runs/index.html"
+CHANGES_PAGE = "changes/index.html"
+HISTORY_PAGE = "changes/models.html"
 # Pages of prose outside the methodology: path below dist/ and file below content/pages.
 PROSE = {"about.html": "about.md", "changelog.html": "changelog.md"}
 

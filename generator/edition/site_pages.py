@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -27,6 +27,7 @@ Kind = Literal[
     "front", "runs", "methodology", "prose", "search", "not_found",
     "leaderboard", "board", "findings", "pairs", "side", "planted", "judging", "audit", "run", "model", "numbers",
     "attribute", "attribute_part",
+    "changes", "history", "change",
     "concept", "embed", "data", "dictionary", "explorer", "reader", "list", "set", "row", "other",
 ]  # fmt: skip
 # Every address of a page; a part in braces stands for one name. The first that fits decides.
@@ -36,6 +37,9 @@ _ADDRESSES: tuple[tuple[Kind, str], ...] = (
     ("search", paths.SEARCH_PAGE),
     *(("prose", page) for page in paths.PROSE),
     ("runs", "runs/index.html"),
+    ("changes", paths.CHANGES_PAGE),
+    ("history", paths.HISTORY_PAGE),
+    ("change", "changes/{name}"),
     ("methodology", "methodology/{name}"),
     ("leaderboard", "runs/{run}/index.html"),
     ("findings", "runs/{run}/findings.html"),
@@ -193,15 +197,19 @@ def row_pages(run: str, model: str, rows: Iterable[tuple[str, str]]) -> Iterator
         yield page_at(paths.set_page(run, model, concept).removesuffix("index.html") + f"{anchor}.html")
 
 
-def root_pages(removed: Iterable[str] = ()) -> Iterator[SitePage]:
+def root_pages(removed: Iterable[str] = (), pairs: Sequence[tuple[str, str]] = ()) -> Iterator[SitePage]:
     """Yield every page that belongs to no run, and the tombstones of removed runs.
 
     Args:
         removed: ids of the runs that were removed.
+        pairs: (older, newer) ids of the runs that are held against each other.
     """
     addresses = [
         "index.html",
         paths.RUNS_PAGE,
+        paths.CHANGES_PAGE,
+        *([paths.HISTORY_PAGE] if pairs else []),
+        *(paths.change_page(new, old) for old, new in pairs),
         "404.html",
         paths.SEARCH_PAGE,
         *paths.PROSE,

@@ -222,8 +222,11 @@ def mean_band(view: View) -> tuple[ScoreRow, ScoreRow] | None:
     return None if low.estimate is None or high.estimate is None else (low, high)
 
 
-def render_leaderboard(view: View, page: str) -> bytes:
-    """Render the leaderboard at a path: the run's own index, the root's, or a later part of a run of many models."""
+def render_leaderboard(view: View, page: str, changed: tuple[str, str] | None = None) -> bytes:
+    """Render the leaderboard at a path: the run's own index, the root's, or a later part of a run of many models.
+
+    `changed`: what changed since the run before, in a sentence, and the page that tells it; the root's alone has it.
+    """
     edition, whole = view.edition, standing_order(view)
     part = part_of(page, paths.run_index(view.run_id), len(whole))
     title = edition.site.title if page == "index.html" else f"Leaderboard of run {view.run_id}"
@@ -247,6 +250,7 @@ def render_leaderboard(view: View, page: str) -> bytes:
         directory=_directory(whole) if part.of > 1 and part.first else [],
         ranked=ranked,
         sentences=sentences(view, found, page),
+        changed=changed,
         apart=any(row.apart for _, rows in ranked for row in rows),
         unranked=unranked(view, order),
         matrix=matrix(view, order),

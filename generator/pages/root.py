@@ -15,8 +15,10 @@ from urllib.parse import urlsplit
 from markupsafe import Markup, escape
 
 from generator.edition import paths
+from generator.edition.comparison import Changes
 from generator.edition.edition import Edition, Site
 from generator.html.frame import environment, frame, render_page
+from generator.pages.changes import render_changes, summary
 from generator.pages.leaderboard import render_leaderboard
 from generator.pages.views import View
 from generator.scoring.reasons import in_words
@@ -230,14 +232,24 @@ def _entry(base_url: str, card: RunCard) -> str:
 
 
 def render_root(
-    front: Edition, editions: Sequence[Edition], *, kept: Sequence[RunCard] = (), removed: Sequence[str] = ()
+    front: Edition,
+    editions: Sequence[Edition],
+    *,
+    kept: Sequence[RunCard] = (),
+    removed: Sequence[str] = (),
+    changes: Changes | None = None,
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the root's own pages and files; sitemaps come from `render_sitemaps`, prose from generator.pages.prose.
 
-    `front` is the run that the root shows; `kept` are runs that this publication leaves as they are.
+    `front` is the run that the root shows; `kept` are runs that this publication leaves as they are; `changes` is what
+    changed between the runs.
     """
     cards = [card_of(edition) for edition in editions] + list(kept)
-    yield "index.html", render_leaderboard(View(front), "index.html")
+    changes = changes or Changes()
+    last = changes.since_the_last(front.run_id)
+    changed = (summary(last), paths.change_page(last.new.run_id, last.old.run_id)) if last else None
+    yield "index.html", render_leaderboard(View(front), "index.html", changed)
+    yield from render_changes(front, changes)
     yield paths.RUNS_PAGE, render_runs(front, cards, removed)
     yield "404.html", render_not_found(front.site, front.base_url)
     yield "robots.txt", robots(front.base_url)

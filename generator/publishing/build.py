@@ -16,6 +16,7 @@ from pathlib import Path
 from generator.data.folder import MANIFEST, SIGNATURE
 from generator.data.receipts import PublishedReceipts, receipts_task
 from generator.edition import paths
+from generator.edition.comparison import Changes
 from generator.edition.edition import Edition, Mode, read_site
 from generator.edition.settings import own_pages
 from generator.edition.site_pages import NOT_LISTED, page_at, site_pages, typical_pages
@@ -26,6 +27,7 @@ from generator.machine.site_tree import Tree, fresh_tree
 from generator.machine.workers import Pending, Workers, dask_workers, local_workers
 from generator.pages.all import render_root, render_sitemaps, render_tombstone
 from generator.pages.search import write_search
+from generator.publishing.changes import changes_of
 from generator.publishing.expected_size import run_sizes
 from generator.publishing.fingerprints import Footprint, State, file_hash, footprint, sources_version, write_state
 from generator.publishing.hosts import HOSTS, Size, check_space, faults
@@ -37,7 +39,7 @@ from generator.publishing.plan import Options, PublishOutcome, PublishPlan
 from generator.publishing.provenance import kept_makings, render_publication
 from generator.publishing.tasks import make_lists, make_pages, make_prose, make_receipts
 from generator.receipts.pages import receipt_task
-from generator.runs.reader import Each, load_run, shard_keys
+from generator.runs.reader import Each, Run, load_run, shard_keys
 from generator.runs.redactions import read_redactions
 from generator.schema.errors import InputError
 from generator.schema.json_schemas import schema_files
@@ -67,7 +69,7 @@ def build(options: Options, plan: PublishPlan, state: State, report: Report, sta
         tree = Tree(root, options.out)
         parts = _run_tasks(editions, front, tree, plan, state, local, remote, report)
         keep_runs(tree, plan, kept)
-        write_root(tree, front, editions, kept, plan, options)
+        write_root(tree, front, editions, kept, plan, options, state)
         after = footprint(root)
         _check_finished(root, after, options, kept, report)
     _remember(state_file, _state(after.digest, plan, state, editions, expected, front, parts), report)
@@ -282,6 +284,7 @@ def write_root(
     kept: Mapping[str, Published],
     plan: PublishPlan,
     options: Options,
+    state: State,
 ) -> None:
     """Write the pages of the site's root but its prose, assets, tombstones, search index and sitemaps."""
     cards = [found.card(plan.superseded.get(run)) for run, found in sorted(kept.items())]
@@ -289,7 +292,8 @@ def write_root(
     editions = [dataclasses.replace(e, manifest_sha256=_pin(tree.root, e.run_id)) for e in editions]
     for edition in editions:
         _sign(tree, edition.run_id, options)
-    root = render_root(front, editions, kept=cards, removed=plan.removed)
+    changes = _changes(tree, front, editions, plan, options, state)
+    root = render_root(front, editions, kept=cards, removed=plan.removed, changes=changes)
     pages = [*root, *asset_files(front.site), *schema_files()]
     for page, data in pages:
         tree.write(page, data)
@@ -302,8 +306,25 @@ def write_root(
     if options.base_url:
         dates = {e.run_id: e.run.manifest.date for e in editions if e.indexable}
         dates |= {c.run_id: c.date for c in cards if c.indexable}
-        for page, data in render_sitemaps(options.base_url, indexable_pages(tree.root, front, dates)):
+        for page, data in render_sitemaps(options.base_url, indexable_pages(tree.root, front, dates, changes)):
             tree.write(page, data)
+
+
+def _changes(
+    tree: Tree, front: Edition, editions: list[Edition], plan: PublishPlan, options: Options, state: State
+) -> Changes:
+    """Hold the runs of the new site against each other; a kept one is read only where a table is not known."""
+    loaded = {edition.run_id: edition.run for edition in (*editions, front)}
+
+    def run_of(run: str) -> Run:
+        if run not in loaded:
+            folder = plan.unchanged.get(run) or recovered_folder(options.out, run, options.cache_folder / "recovered")
+            loaded[run] = load_run(folder.resolve(), checked=state.checked_by(plan.code, run))
+        return loaded[run]
+
+    published = read_published(tree.root, {*plan.keep, *(edition.run_id for edition in editions)})
+    kept = (options.cache_folder / "changes", plan.code)
+    return changes_of(tree.root, published, run_of, front.redactions, kept)
 
 
 def _sign(tree: Tree, run_id: str, options: Options) -> None:
@@ -316,11 +337,19 @@ def _pin(root: Path, run_id: str) -> str:
     return file_hash(root / paths.data_file(run_id, "manifest.json"))
 
 
-def indexable_pages(root: Path, front: Edition, dates: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield (page, date) of every page that search engines may list: of live runs, and of the root in front of one."""
+def indexable_pages(
+    root: Path, front: Edition, dates: Mapping[str, str], changes: Changes
+) -> Iterator[tuple[str, str]]:
+    """Yield (page, date) of every page that search engines may list: of live runs, and of the root in front of one.
+
+    A page of change is listed where both of its runs are, at the date of the newer one.
+    """
     own = own_pages(front.site.pages)
+    changed = {paths.change_page(c.new.run_id, c.old.run_id): c.new.date for c in changes.comparisons if c.indexable}
     for page in site_pages(root) if dates or front.indexable else ():
         date = dates.get(page.run) if page.run else front.run.manifest.date if front.indexable else None
+        if page.kind == "change":
+            date = changed.get(page.path)
         if date is not None and (page.kind not in NOT_LISTED or page.path in own):
             yield page.path, date
 

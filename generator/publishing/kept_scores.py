@@ -33,15 +33,21 @@ def kept_scored(run: Run, withheld: frozenset[str], code: str, folder: Path, mak
     manifest = json.dumps(run.manifest.model_dump(mode="json"), sort_keys=True)  # with the SHA-256 of every shard
     key = text_hash(code, manifest, repr(run.audit), repr(sorted(withheld)))
     file = folder / f"{run.manifest.run_id}{'-in-part' if withheld else ''}.zip"
-    known = _whole(file, key)
-    if known is None:
-        known = _packed(make())
-        folder.mkdir(parents=True, exist_ok=True)
-        part = file.with_suffix(f".{os.getpid()}.part")  # two publishes may score the same run at once
-        part.write_bytes(f"{key}\n{sha256_hex(known)}\n".encode() + known)
-        part.replace(file)
+    known = kept_bytes(file, key, lambda: _packed(make()))
     # Unpacked in either case: what a page is made from is the same object whether the scores were kept or not.
     return _unpacked(known)
+
+
+def kept_bytes(file: Path, key: str, make: Callable[[], bytes]) -> bytes:
+    """Return what a file holds under a key, or make it and keep it there; a damaged file is made anew."""
+    known = _whole(file, key)
+    if known is None:
+        known = make()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part = file.with_suffix(f".{os.getpid()}.part")  # two publishes may make the same at once
+        part.write_bytes(f"{key}\n{sha256_hex(known)}\n".encode() + known)
+        part.replace(file)
+    return known
 
 
 def _whole(file: Path, key: str) -> bytes | None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +22,7 @@ from generator.runs.reader import Run
 from generator.schema.columns import arrow_schema
 from generator.schema.tables import CHANGES, OVERALL
 from generator.scoring.attribute import POINTS
+from generator.scoring.comparable import matches
 from generator.scoring.level import LevelRows
 from generator.scoring.row_arrays import ModelRows, Stack
 from generator.scoring.shard import Prepared, level_rows
@@ -34,8 +36,6 @@ from generator.stats.tally import Tally
 DETECTED_AT = 0.05
 # Metrics of one attribute whose change has an interval and no p: they say how to read the others.
 _BESIDE = ("crossfit_disparity", "instability")
-
-Reason = Literal["bank", "kind", "nobody"]
 
 
 @dataclass(frozen=True)
@@ -53,39 +53,20 @@ class Matched:
     panels_differ: bool
 
 
-def incomparable(old: Run, new: Run) -> Reason | None:
-    """Return why two runs cannot be compared, or None.
-
-    `bank`: another bank hash; `kind`: one is simulated and the other is not; `nobody`: no model is in both.
-    """
-    if old.manifest.bank_sha256 != new.manifest.bank_sha256:
-        return "bank"
-    if old.manifest.kind != new.manifest.kind:
-        return "kind"
-    return None if matches(old, new) else "nobody"
-
-
-def matches(old: Run, new: Run) -> dict[str, str]:
-    """Return the model of the older run that each model of the newer one is compared with.
-
-    That is the model that it follows by its vendor's word, or the one of the same name.
-    """
-    found = {}
-    for model in new.manifest.models:
-        before = model.successor_of if model.successor_of in old.models else model.model
-        if before in old.models:
-            found[model.model] = before
-    return dict(sorted(found.items(), key=lambda item: item[0].encode()))
-
-
 def change_rows(
-    old: Run, new: Run, *, withheld: frozenset[str] = frozenset(), resamples: int = RESAMPLES
+    old: Run,
+    new: Run,
+    *,
+    withheld: frozenset[str] = frozenset(),
+    redacted: frozenset[str] = frozenset(),
+    resamples: int = RESAMPLES,
 ) -> tuple[pa.Table, list[Matched]]:
     """Return the table `changes` of two runs, and who was compared with whom.
 
     Args:
         old, new: two runs that `incomparable` has nothing against.
         withheld: the categories that either run withholds.
+        redacted: ids of receipts whose text was withdrawn; they say nothing about answers that were replayed.
         resamples: resamples of the bootstrap.
 
     Returns:
@@ -94,9 +75,10 @@ def change_rows(
     repeats = min(old.manifest.repeats, new.manifest.repeats)
     sides = [_Side(Prepared.of(run, withheld, resamples), run, repeats) for run in (old, new)]
     pairs, found = [], dict[str, list[_ChangeLine]]()
-    for slug, before in matches(old, new).items():
+    for slug, before in matches(old.manifest, new.manifest).items():
         measured = [side.measured(name) for side, name in zip(sides, (before, slug), strict=True)]
-        pair = _pair(old, new, before, slug, differ=measured[0].judges != measured[1].judges)
+        share = replayed(old, before, new, slug, redacted)
+        pair = _pair(new, before, slug, share, differ=measured[0].judges != measured[1].judges)
         pairs.append(pair)
         if not pair.panels_differ:
             found[slug] = _lines(sides[1], *measured, tested=not pair.reused)
@@ -253,8 +235,7 @@ def _row(old: Run, new: Run, pair: Matched, line: _ChangeLine) -> dict[str, Any]
     }
 
 
-def _pair(old: Run, new: Run, before: str, slug: str, *, differ: bool) -> Matched:
-    share = replayed(old, before, new, slug)
+def _pair(new: Run, before: str, slug: str, share: float | None, *, differ: bool) -> Matched:
     recorded = new.manifest.model(slug).from_cache or 0.0
     return Matched(before, slug, share, reused=recorded > 0 or share == 1.0, panels_differ=differ)
 
@@ -262,18 +243,21 @@ def _pair(old: Run, new: Run, before: str, slug: str, *, differ: bool) -> Matche
 _KEY = ("concept", "framing", "group", "repeat")
 
 
-def replayed(old: Run, before: str, new: Run, slug: str) -> float | None:
+def replayed(old: Run, before: str, new: Run, slug: str, redacted: frozenset[str] = frozenset()) -> float | None:
     """Return which share of the answers under equal cache keys are equal, 0 to 1; None where no key is equal.
 
-    Short answers coincide by chance, so only a share of 1 tells that answers were replayed.
+    Short answers coincide by chance, so only a share of 1 tells that answers were replayed. Receipts in `redacted` are
+    left out: their text is not what was answered.
     """
-    columns = [*_KEY, "response_key", "response"]
-    left, right = (
-        pq.read_table(run.shard_path(model), columns=columns, partitioning=None)
-        for run, model in ((old, before), (new, slug))
-    )
+    left, right = (_answers(run.shard_path(model), redacted) for run, model in ((old, before), (new, slug)))
     both = left.join(right, keys=list(_KEY), right_suffix="_new", join_type="inner")
     same = both.filter(pc.equal(both["response_key"], both["response_key_new"]))
     if same.num_rows == 0:
         return None
     return float(pc.mean(pc.fill_null(pc.equal(same["response"], same["response_new"]), False).cast(pa.int8())).as_py())
+
+
+def _answers(shard: Path, redacted: frozenset[str]) -> pa.Table:
+    table = pq.read_table(shard, columns=["receipt_id", *_KEY, "response_key", "response"], partitioning=None)
+    withdrawn = pc.is_in(table["receipt_id"], value_set=pa.array(sorted(redacted), pa.string()))
+    return table.filter(pc.invert(withdrawn)).drop_columns(["receipt_id"])

@@ -9,13 +9,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from generator.edition import paths
+from generator.edition.comparison import Changes
 from generator.edition.edition import Edition
 from generator.html.assets import asset_files
 from generator.pages.all import render_root, render_sitemaps, render_tombstone
 from generator.pages.prose import render_prose
 from generator.pages.search import FOLDER, search_files
 from generator.publishing.build import indexable_pages
+from generator.publishing.changes import changes_of
 from generator.publishing.old_site import Published
+from generator.runs.reader import Run
 from generator.schema.errors import ToolError
 from generator.schema.json_schemas import schema_files
 from generator.verify.bytes import Held
@@ -27,18 +30,21 @@ def superseded(published: Mapping[str, Published]) -> dict[str, str]:
     return {m.supersedes: m.run_id for m in manifests if m.supersedes}
 
 
-def remake_root(front: Edition, published: Mapping[str, Published], held: Held) -> None:
-    """Hold every file that belongs to no run; `front` is the run that the root shows."""
-    for name, data in _root_files(front, published, held.dist):
+def remake_root(front: Edition, published: Mapping[str, Published], runs: Mapping[str, Run], held: Held) -> None:
+    """Hold every file that belongs to no run; `front` is the run that the root shows, `runs` are all as read anew."""
+    changes = changes_of(held.dist, published, runs.__getitem__, front.redactions)
+    for name, data in _root_files(front, published, changes, held.dist):
         held.hold(name, data)
     _remake_search(held)
 
 
-def _root_files(front: Edition, published: Mapping[str, Published], dist: Path) -> Iterator[tuple[str, bytes]]:
+def _root_files(
+    front: Edition, published: Mapping[str, Published], changes: Changes, dist: Path
+) -> Iterator[tuple[str, bytes]]:
     newer = front.site.history.successors(superseded(published))
     cards = [found.card(newer.get(run)) for run, found in sorted(published.items())]
     removed = [p.name for p in sorted((dist / "runs").iterdir()) if p.is_dir() and p.name not in published]
-    yield from render_root(front, [], kept=cards, removed=removed)
+    yield from render_root(front, [], kept=cards, removed=removed, changes=changes)
     yield from asset_files(front.site)
     yield from schema_files()
     for run in removed:
@@ -46,7 +52,7 @@ def _root_files(front: Edition, published: Mapping[str, Published], dist: Path) 
     yield from render_prose(front)
     if front.base_url:
         dates = {card.run_id: card.date for card in cards if card.indexable}
-        yield from render_sitemaps(front.base_url, indexable_pages(dist, front, dates))
+        yield from render_sitemaps(front.base_url, indexable_pages(dist, front, dates, changes))
 
 
 def _remake_search(held: Held) -> None:

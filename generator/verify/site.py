@@ -84,5 +84,5 @@ def _remake_root(publication: Publication, words: Words, found: Mapping[str, Rec
         return None
     front = front_run({run: (p.manifest, p.standing) for run, p in published.items()}, words.site.front)
     edition = edition_of(dist / "runs" / front / "data", found[front], publication.root, words)
-    remake_root(edition, published, held)
+    remake_root(edition, published, {run: one.run for run, one in found.items()}, held)
     return edition

@@ -15,7 +15,7 @@ from playwright.sync_api import TimeoutError as NotInTime
 from generator.edition import paths
 from generator.publishing.publish import Options, publish
 from tests.browser.checks import CSP_WATCH, ROOT
-from tests.browser.site import LIVE, REMOVED, SIMULATED, content_folder
+from tests.browser.site import EARLIER, LIVE, REMOVED, SIMULATED, content_folder
 from tests.serving import QuietFiles, served_folder
 
 CHROMIUM = "/usr/bin/chromium"
@@ -51,6 +51,9 @@ class BuiltSite:
         kinds = {
             "start": "index.html",
             "runs": "runs/index.html",
+            "changes": paths.CHANGES_PAGE,
+            "history": paths.HISTORY_PAGE,
+            "change": paths.change_page(SIMULATED, EARLIER),
             "leaderboard": paths.run_index(SIMULATED),
             "findings": paths.run_page(SIMULATED, "findings"),
             "preview-findings": paths.run_page(LIVE, "findings"),

@@ -19,7 +19,7 @@ PLANTED = [
         "category": None, "size": 0.5, "unit": "of the rubric's scale", "text": "Favors the others over g1.",
     }
 ]  # fmt: skip
-SIMULATED, LIVE, REMOVED = "sim-small", "live-small", "gone-small"
+SIMULATED, LIVE, REMOVED, EARLIER = "sim-small", "live-small", "gone-small", "earlier-small"
 QUOTA = {"stance": 1, "allocation": 1, "refusal": 1, "regard": 0, "capability": 1}
 # Everything that a model may write and a page must neither run, render nor lose.
 HOSTILE = (
@@ -78,6 +78,7 @@ def write_runs(runs: Path) -> None:
     models = ("sim-alpha/one", "sim-beta/two", "sim-judge-a/three")
     shards = {m: hostile(factories.make_rows(bank, m, repeats=2, run_id=SIMULATED, answers=answers)) for m in models}
     factories.write_run(runs / SIMULATED, bank, shards, planted=PLANTED)
+    write_earlier(runs / EARLIER, bank)
     with live_judges():
         live = ("alpha/one", "judge-a/three")
         shards = {m: hostile(factories.make_rows(bank, m, repeats=2, run_id=LIVE, answers=answers)) for m in live}
@@ -88,6 +89,16 @@ def write_runs(runs: Path) -> None:
     factories.write_run(
         runs / REMOVED, tiny, {"sim-alpha/one": factories.make_rows(tiny, "sim-alpha/one", repeats=1, run_id=REMOVED)}
     )
+
+
+def write_earlier(folder: Path, bank: factories.Bank) -> None:
+    """Write an earlier run of the same bank, with other answers of one model, for the pages of change."""
+    rows = factories.make_rows(
+        bank, "sim-alpha/one", repeats=1, run_id=EARLIER, answers=lambda *row: answers(*row[:-1], row[-1] + 7)
+    )
+    for row in rows:
+        row["response_key"] = row["response_key"] and row["response_key"][::-1]
+    factories.write_run(folder, bank, {"sim-alpha/one": rows}, date="2026-10-30")
 
 
 def content_folder(folder: Path, root: Path) -> Path:
