@@ -13,7 +13,7 @@ import pytest
 
 from generator.edition.comparison import Changes, Comparison, Point
 from generator.edition.site_pages import root_pages, site_pages
-from generator.pages.changes import Said, histories, in_words, model_changes, summary
+from generator.pages.changes import ChangeWords, histories, in_words, model_changes, summary
 from generator.publishing import changes as publishing
 from generator.publishing.build import indexable_pages
 from generator.runs.reader import load_run
@@ -185,7 +185,7 @@ class TestWords:
         assert in_words({**ROW, **changes}).text == text
 
     def test_without_a_row(self):
-        assert in_words(None) == Said(None, "No concept has a value in both runs")
+        assert in_words(None) == ChangeWords(None, "No concept has a value in both runs")
 
     def test_summary_counts_what_is_detected(self, one):
         rows = [r for r in one.table.to_pylist() if r["detected"]]

@@ -29,7 +29,7 @@ from generator.scoring.comparable import Family, matches
 
 
 @dataclass(frozen=True)
-class Said:
+class ChangeWords:
     """One change as a page says it: `found` tells whether it is detected, `tested` whether it has a p."""
 
     row: Row | None
@@ -49,17 +49,17 @@ def points(row: Row) -> str:
     return f"{sign}{change}{ends}"
 
 
-def in_words(row: Row | None) -> Said:
+def in_words(row: Row | None) -> ChangeWords:
     """Say what became of a number that has a test."""
     if row is None:
-        return Said(None, "No concept has a value in both runs")
+        return ChangeWords(None, "No concept has a value in both runs")
     if row["detected"] is None:
-        return Said(row, f"Not tested: {points(row)}")
+        return ChangeWords(row, f"Not tested: {points(row)}")
     if row["detected"]:
         p = "p below 0.001" if row["p"] < 0.001 else f"p {number(row['p'], 3)}"
-        return Said(row, f"Changed: {points(row)}, {p}")
+        return ChangeWords(row, f"Changed: {points(row)}, {p}")
     unseen = f"; changes below about {number(row['unseen'])} would probably go unseen" if row["unseen"] else ""
-    return Said(row, f"No change detected: {points(row)}{unseen}")
+    return ChangeWords(row, f"No change detected: {points(row)}{unseen}")
 
 
 def moved(row: Row | None) -> bool:
@@ -73,7 +73,7 @@ class AttributeChange:
 
     id: str
     label: str
-    words: Said
+    words: ChangeWords
     crossfit: Row | None
     instability: Row | None
     leans: tuple[tuple[str, Row], ...]
@@ -90,8 +90,8 @@ class ModelChange:
     """One model in two runs. `cautions` are sentences that belong beside its changes."""
 
     matched: Matched
-    consistency: Said
-    favorability: Said
+    consistency: ChangeWords
+    favorability: ChangeWords
     attributes: tuple[AttributeChange, ...]
     categories: tuple[tuple[str, Row], ...]
     controls: tuple[tuple[str, Row], ...]
@@ -222,7 +222,7 @@ class Step:
     model: str
     point: Point
     drawn: Markup
-    change: Said | None
+    change: ChangeWords | None
     page: str | None
 
 
