@@ -607,6 +607,7 @@ class TestRoot:
         places = [text.index(words) for words in ("Published Live runs", RUN, "Previews", "early", "gate", "Simulated")]
         assert places == sorted(places)
         assert "no audit" in text
+        assert text.count(card_of(live).name) >= 3
         assert "kept out of search engines" in text
 
     def test_a_removed_run_leaves_a_tombstone_that_the_list_links_to(self, root):

@@ -182,6 +182,11 @@ class TestReviewer:
         assert reviewer(tmp_path) == who
         text = read(render_audit(View(there), paths.run_page(RUN, "audit"))).text
         assert words in text
+        name = {"human": "Human audit", "simulated": "Simulated reviewer", "": "Audit"}[who]
+        page = render_audit(View(there), paths.run_page(RUN, "audit")).decode()
+        assert f'aria-current="page">{name}</a>' in page
+        assert f'<p class="kicker">{name} · {there.run_name}' in page
+        assert ("Human audit" in page) is (who == "human")
         assert "may be a program" not in text
         assert REVIEWERS[who] in read(render_dictionary(there, [])).text
 

@@ -143,7 +143,7 @@ def render_dictionary(edition: Edition, files: Sequence[DataFile]) -> bytes:
         "Data dictionary",
         description=f"Every file and column published for run {edition.run_id}: type, unit, meaning and null.",
         section="data",
-        crumbs=((f"Run {edition.run_id}", paths.run_index(edition.run_id)), ("Data", data), ("Dictionary", None)),
+        crumbs=((edition.run_name, paths.run_index(edition.run_id)), ("Data", data), ("Dictionary", None)),
     )
     receipts = receipt_columns(edition.run.manifest.format)
     return render_page(

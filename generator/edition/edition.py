@@ -5,12 +5,15 @@ Every function that makes a page takes an edition.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from generator.edition import paths
+from generator.edition.run_name import AUDIT_NAMES, run_name
 from generator.edition.settings import SITE_FILE, Licence, Mode, Site, checked_base_url, read_site
+from generator.runs.operator_notes import reviewer
 from generator.runs.redactions import Redactions
 
 if TYPE_CHECKING:
@@ -60,6 +63,16 @@ class Edition:
     def run_id(self) -> str:
         """The run's id, the name of its folder below `dist/runs/`."""
         return self.run.manifest.run_id
+
+    @functools.cached_property
+    def run_name(self) -> str:
+        """What the run is headed by: its models and its month."""
+        return run_name(len(self.run.models), self.run.manifest.date)
+
+    @functools.cached_property
+    def audit_name(self) -> str:
+        """What the audit is called: by who reviewed, as the record of its draw says."""
+        return AUDIT_NAMES[reviewer(self.run.folder) if self.run.audit is not None else ""]
 
     def links_to(self, run_id: str) -> bool:
         """Tell whether a link to another run's pages would work: it has pages, or it is not known that it has none."""

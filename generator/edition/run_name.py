@@ -14,6 +14,10 @@ _MONTHS = (
 )  # fmt: skip
 
 
+# The audit of a run, by who labeled its sample (contract: stages, "Human audit"); "" where no file says who did.
+AUDIT_NAMES = {"human": "Human audit", "simulated": "Simulated reviewer", "": "Audit"}
+
+
 def run_name(models: int, day: str) -> str:
     """Return the heading of a run of so many models, asked on a day written as `2026-11-30`.
 

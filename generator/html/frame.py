@@ -44,7 +44,6 @@ from generator.edition import paths
 from generator.edition.banners import Notice, Source, mark_of, notices
 from generator.edition.edition import Edition, Site
 from generator.edition.numbers import NULL, SCORE_COLUMNS, TABLE_KEYS, cell, in_letters, interval, number, plural, score
-from generator.edition.run_name import run_name
 from generator.edition.settings import BUILT_IN
 from generator.edition.untrusted import HIDDEN_POINTS, marked, visible
 from generator.html import code_words
@@ -182,7 +181,7 @@ def _menu(edition: Edition | None) -> list[tuple[str, str, str]]:
             ("leaderboard", "Leaderboard", paths.run_index(run_id)),
             ("receipts", "Receipts", paths.explorer_page(run_id)),
             ("judging", "Judging", paths.run_page(run_id, "judging")),
-            ("audit", "Human audit", paths.run_page(run_id, "audit")),
+            ("audit", edition.audit_name, paths.run_page(run_id, "audit")),
             ("run", "This run", paths.run_page(run_id, "run")),
             ("data", "Data", paths.data_page(run_id)),
         ]
@@ -237,7 +236,7 @@ def frame(
         "site": own_site,
         "edition": edition,
         "run": edition.run.manifest if edition else None,
-        "run_name": run_name(len(edition.run.models), edition.run.manifest.date) if edition else None,
+        "run_name": edition.run_name if edition else None,
         "page": page,
         "title": title,
         "description": description or own_site.description,

@@ -194,7 +194,7 @@ def render_data_page(edition: Edition, files: Sequence[DataFile]) -> bytes:
         f"Data of run {edition.run_id}",
         description=f"Every file of run {edition.run_id} with its hash: scores, receipts, bootstrap weights, programs.",
         section="data",
-        crumbs=((f"Run {edition.run_id}", paths.run_index(edition.run_id)), ("Data", None)),
+        crumbs=((edition.run_name, paths.run_index(edition.run_id)), ("Data", None)),
         scripts=("data_page.js",),
     )
     by_name = {f.name: f for f in files}

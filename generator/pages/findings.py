@@ -257,7 +257,7 @@ def _others(found: RunFindings, overall: Iterable[Apart]) -> Markup:
 def render_findings(view: View, page: str) -> bytes:
     """Render all models of a run by what was found, alphabetically and without ranks."""
     found = view.findings
-    title = f"Models of run {view.run_id} by what was found"
+    title = f"Models by what was found: {view.edition.run_name}"
     context = frame(
         view.edition,
         page,

@@ -229,7 +229,7 @@ def render_leaderboard(view: View, page: str, changed: tuple[str, str] | None = 
     """
     edition, whole = view.edition, standing_order(view)
     part = part_of(page, paths.run_index(view.run_id), len(whole))
-    title = edition.site.title if page == "index.html" else f"Leaderboard of run {view.run_id}"
+    title = edition.site.title if page == "index.html" else f"Leaderboard: {edition.run_name}"
     order = part.cut(whole)
     ranked, found = _ranked(view, order), view.findings
     context = frame(

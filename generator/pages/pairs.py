@@ -117,7 +117,7 @@ def render_pairs(view: View, page: str) -> bytes:
     context = frame(
         view.edition,
         page,
-        f"Which two models differ, run {view.run_id}",
+        f"Which two models differ: {view.edition.run_name}",
         description=lede,
         section="leaderboard",
         crumbs=[("Leaderboard", paths.run_index(view.run_id)), ("Which two differ", None)],
@@ -141,7 +141,7 @@ def render_side(view: View, page: str) -> bytes:
     context = frame(
         view.edition,
         page,
-        f"Two models side by side, run {view.run_id}",
+        f"Two models side by side: {view.edition.run_name}",
         description="Any two models of the run side by side: attributes, groups, levels and answers.",
         section="leaderboard",
         crumbs=[

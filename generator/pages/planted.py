@@ -129,7 +129,7 @@ def render_planted(view: View, page: str) -> bytes:
     context = frame(
         view.edition,
         page,
-        f"Planted and found, run {view.run_id}",
+        f"Planted and found: {view.edition.run_name}",
         description=lede,
         section="run",
         crumbs=[("Leaderboard", paths.run_index(view.run_id)), ("Planted and found", None)],

@@ -17,6 +17,7 @@ from markupsafe import Markup, escape
 from generator.edition import paths
 from generator.edition.comparison import Changes
 from generator.edition.edition import Edition, Site
+from generator.edition.run_name import run_name
 from generator.html.frame import environment, frame, render_page
 from generator.pages.changes import render_changes, summary
 from generator.pages.leaderboard import render_leaderboard
@@ -42,6 +43,11 @@ class RunCard:
     supersedes: str | None
     superseded_by: str | None
     manifest_sha256: str = ""
+
+    @property
+    def name(self) -> str:
+        """What the run is headed by: its models and its month."""
+        return run_name(self.models, self.date)
 
     @property
     def indexable(self) -> bool:

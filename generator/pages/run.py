@@ -166,10 +166,10 @@ def render_audit(view: View, page: str) -> bytes:
     context = frame(
         view.edition,
         page,
-        "Human audit",
+        view.edition.audit_name,
         description=words,
         section="audit",
-        crumbs=[("Leaderboard", paths.run_index(view.run_id)), ("Human audit", None)],
+        crumbs=[("Leaderboard", paths.run_index(view.run_id)), (view.edition.audit_name, None)],
     )
     return render_page(
         "audit.html",
@@ -222,7 +222,7 @@ def render_run(view: View, page: str) -> bytes:
     context = frame(
         view.edition,
         page,
-        f"Run {view.run_id}",
+        f"This run: {view.edition.run_name}",
         description=lede,
         section="run",
         crumbs=[("Leaderboard", paths.run_index(view.run_id)), ("This run", None)],

@@ -187,7 +187,7 @@ def render_explorer(edition: Edition) -> Iterator[tuple[str, bytes]]:
         "Receipts",
         description=f"Every answer of run {run_id} with its votes: filter, search and read.",
         section="receipts",
-        crumbs=[(f"Run {run_id}", paths.run_index(run_id)), ("Receipts", None)],
+        crumbs=[(edition.run_name, paths.run_index(run_id)), ("Receipts", None)],
         scripts=(),
         modules=("explorer/start.js",),
     )
@@ -221,7 +221,7 @@ def _reader(edition: Edition, files: Mapping[str, bytes]) -> tuple[str, bytes]:
         "A matched set",
         description=f"Every answer of one model of run {run_id} to one concept, read from the published files.",
         section="receipts",
-        crumbs=[(f"Run {run_id}", paths.run_index(run_id)), ("Receipts", paths.explorer_page(run_id)), ("Set", None)],
+        crumbs=[(edition.run_name, paths.run_index(run_id)), ("Receipts", paths.explorer_page(run_id)), ("Set", None)],
         scripts=(),
         modules=("explorer/reader.js",),
     )

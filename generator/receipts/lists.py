@@ -64,7 +64,7 @@ def render_list(edition: Edition, model: str) -> tuple[str, bytes]:
         ListedAttribute(a.id, a.label, found) for a in bank.attributes if (found := tuple(sets.get(a.id, ())))
     )
     title = f"Receipts of {model}"
-    crumbs = ((f"Run {run_id}", paths.run_index(run_id)), (model, paths.model_page(run_id, model)), ("Receipts", None))
+    crumbs = ((edition.run_name, paths.run_index(run_id)), (model, paths.model_page(run_id, model)), ("Receipts", None))
     context = frame(
         edition, page, title, description=f"Every answer of {model}, set by set.", section="receipts", crumbs=crumbs
     )

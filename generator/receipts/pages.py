@@ -89,7 +89,7 @@ def _own_file(run_id: str, name: str) -> str:
 def _context(edition: Edition, model: str, page: str, title: str, *last: tuple[str, str | None]) -> dict[str, Any]:
     run_id = edition.run_id
     crumbs = (
-        (f"Run {run_id}", paths.run_index(run_id)),
+        (edition.run_name, paths.run_index(run_id)),
         (model, paths.model_page(run_id, model)),
         ("Receipts", paths.receipts_list(run_id, model)),
         *last,
