@@ -18,9 +18,9 @@ from generator.schema.names import run_id_fault
 from harness.importing.collect import collected
 from harness.importing.import_map import ImportMap, read_map
 from harness.importing.to_bank import bank_of
-from harness.importing.write import ImportedRun, WrittenImport, write_import
+from harness.importing.write import ImportedRun, WrittenImport, check_import, write_import
 from harness.stages.judge_stage import ROOT
-from harness.stages.receipts import MANIFEST, harness_commit
+from harness.stages.receipts import MANIFEST, RECEIPTS, harness_commit
 from harness.terminal.options import runs_option, summary_option
 
 _NOT_DONE = {
@@ -60,6 +60,7 @@ def command(
     given = read_map(map_path)
     found = collected(tables, given)
     item = ImportedRun(run, given, found, bank_of(found, given), harness_commit(ROOT))
+    check_import(item)
     written = None if only_check else write_import(folder, item)
     summary = summary_of(item, written)
     click.echo(json.dumps(summary, indent=2) if as_json else "\n".join(summary_lines(summary, folder, given)))
@@ -70,6 +71,8 @@ def check_place(folder: Path, *, replace: bool) -> None:
     """Refuse a folder that holds another kind of run, or an import that is not to be replaced."""
     if not folder.exists():
         return
+    if (folder / RECEIPTS).is_symlink():
+        raise InputError(f"{folder / RECEIPTS}: a link; an import writes and deletes in a folder of its own alone")
     manifest = folder / MANIFEST
     kind = read_json(manifest, "").get("kind") if manifest.is_file() else None
     others = [path for path in folder.iterdir() if path.name not in (".DS_Store",)] if kind is None else []

@@ -178,7 +178,7 @@ class ImportRun(Frozen):
     date: dt.date
     matched_by: Literal["word", "topic"]
     masked: bool = False
-    version: str = "1.0.0"
+    version: str = Field(default="1.0.0", pattern=r"^[0-9A-Za-z][0-9A-Za-z.+-]{0,39}$")
     compliance: tuple[str, ...] = Field(default=(), strict=False)
 
 

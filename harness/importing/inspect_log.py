@@ -14,7 +14,7 @@ from typing import Any
 
 from generator.schema.errors import InputError
 from harness.importing.records import Record
-from harness.importing.tables import MOST_BYTES, load_json, opened
+from harness.importing.tables import load_document, load_json
 from harness.importing.zip_entries import Entries, read_zip
 
 HEADER, START, SAMPLES = "header.json", "_journal/start.json", "samples/"
@@ -78,8 +78,7 @@ def _header(path: Path, entries: Entries) -> dict[str, Any]:
 
 
 def _from_json(path: Path, unfinished: bool) -> Iterator[Record]:
-    with opened(path) as file:
-        log = load_json(file.read(MOST_BYTES), str(path))
+    log = load_document(path, "write it as .eval with `inspect log convert`")
     if not isinstance(log, dict) or "eval" not in log:
         raise InputError(f"{path}: not an Inspect log: no key eval")
     _check_status(path, log, unfinished)

@@ -15,11 +15,10 @@ from typing import Any
 
 from generator.schema.errors import InputError
 from harness.importing.records import Record
-from harness.importing.tables import json_lines, load_json, opened
+from harness.importing.tables import json_lines, load_document
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d{2}-\d{2}T[0-9.:-]+)\.jsonl")
 _OF_A_LINE = ("doc", "doc_id", "doc_hash", "filter", "target", "target_hash", "prompt_hash")
-_MOST_RESULTS = 64 << 20
 
 DEFAULTS: dict[str, Any] = {"model": "model", "prompt": "prompt", "response": "response", "repeat": "repeat"}
 MANY_FILTERS = 'there is a line for each filter: keep one with [source.where] filter = "..."'
@@ -38,8 +37,7 @@ def _beside(path: Path) -> dict[str, Any]:
     found: dict[str, Any] = {"@file": path.name, "task": named["task"] if named else None}
     results = path.with_name(f"results_{named['date']}.json") if named else path
     if named and results.is_file():
-        with opened(results) as file:
-            data = load_json(file.read(_MOST_RESULTS), str(results))
+        data = load_document(results, "take it away, and say columns.model in the map")
         found["model"] = data.get("model_name") if isinstance(data, dict) else None
     return found
 

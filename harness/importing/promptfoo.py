@@ -14,9 +14,8 @@ from typing import Any
 
 from generator.schema.errors import InputError
 from harness.importing.records import Record
-from harness.importing.tables import load_json, opened
+from harness.importing.tables import load_document
 
-MOST_BYTES = 256 << 20
 VERSION = 3
 _PROVIDER_FAILED = 2  # ResultFailureReason: 0 none, 1 an assertion, 2 an error
 
@@ -34,11 +33,7 @@ DEFAULTS: dict[str, Any] = {
 
 def read_results(path: Path) -> Iterator[Record]:
     """Yield the results of a file; raises InputError where it is none of version 3, or above the bound."""
-    with opened(path) as file:
-        data = file.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise InputError(f"{path}: more than {MOST_BYTES:,} bytes; export fewer results a file")
-    whole = load_json(data, str(path))
+    whole = load_document(path, "export fewer results a file")
     # An export from the web viewer wraps the file of `promptfoo eval --output`.
     found = whole.get("results") if isinstance(whole, dict) else None
     if not isinstance(found, dict) or not isinstance(found.get("results"), list):
@@ -54,7 +49,8 @@ def read_results(path: Path) -> Iterator[Record]:
 
 def _flat(result: Mapping[str, Any], file: str) -> dict[str, Any]:
     response, grading = _object(result.get("response")), _object(result.get("gradingResult"))
-    components = [_component(item) for item in grading.get("componentResults") or [] if isinstance(item, dict)]
+    told = grading.get("componentResults")
+    components = [_component(item) for item in told if isinstance(item, dict)] if isinstance(told, list) else []
     provider = result.get("provider")
     output = response.get("output")
     return {

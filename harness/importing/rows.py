@@ -21,6 +21,7 @@ from harness.importing.names import NameBook, concept_id, short_names
 from harness.importing.records import ABSENT, CellError, Record, found_at, number_of, text_of
 
 MOST_ROWS = 5_000_000
+MOST_REPEATS = 32_767  # what the column holds
 SINGLE = "single"  # the framing of a table that has none
 HINT = "if these are repeats, say which: columns.repeat"
 _SAID = 60
@@ -164,7 +165,7 @@ class RowReader:
             prompt_tokens=self._count(record, "prompt_tokens"),
             completion_tokens=self._count(record, "completion_tokens"),
             reasoning_tokens=self._count(record, "reasoning_tokens"),
-            cost_usd=self._amount(record, "cost_usd"),
+            cost_usd=self._cost(record),
             marks=tuple(self._mark(record, judge, rubric, silent) for judge in self.given.ordered_judges),
         )
 
@@ -235,6 +236,12 @@ class RowReader:
             raise self._at(name, f"{found} is below 0")
         return found
 
+    def _cost(self, record: Record) -> float | None:
+        found = self._amount(record, "cost_usd")
+        if found is not None and found > _LARGEST:
+            raise self._at("cost_usd", f"{found} is no amount from 0 to {_LARGEST:,}")
+        return found
+
     def _count(self, record: Record, name: str) -> int | None:
         found = self._amount(record, name)
         if found is not None and (not found.is_integer() or found > _LARGEST):
@@ -266,13 +273,14 @@ class RowReader:
         cell = self.columns.repeat
         if cell is None:
             return 0
+        first, found = cell.first, None if cell.count else self._count(record, "repeat")
         if cell.count:
             self._counted[keys] += 1
-            return self._counted[keys] - 1
-        found = self._count(record, "repeat")
-        if found is None or found < cell.first:
-            raise self._at("repeat", f"saw {found}; repeats are whole numbers from {cell.first}")
-        return found - cell.first
+            first, found = 1, self._counted[keys]
+        if found is None or not first <= found < first + MOST_REPEATS:
+            last = first + MOST_REPEATS - 1
+            raise self._at("repeat", f"saw {found}; repeats are whole numbers from {first} to {last}")
+        return found - first
 
     def _mark(self, record: Record, judge: ImportJudge, rubric: str, silent: bool) -> Mark | None:
         """Return what a judge said; None of an answer that never came, and of a tiebreak that did not vote."""

@@ -17,12 +17,17 @@ from typing import IO, Any
 
 import pyarrow as pa
 
+from generator.schema.bounded_files import read_bytes
 from generator.schema.errors import InputError
-from generator.schema.parquet_files import TABLE, read_parquet
+from generator.schema.parquet_files import Bounds, read_parquet
 from harness.importing.records import Record
 
 MOST_BYTES = 1 << 30
 MOST_LINE = 16 << 20
+MOST_DOCUMENT = 128 << 20  # of JSON that is parsed whole
+MOST_VALUES = 4_000_000  # in one JSON text: each takes up to a hundred bytes of memory, and two bytes of the text
+# Read whole, unpacked, and turned into Python's own values.
+PARQUET = Bounds(file=256 << 20, rows=5_000_000, distinct=256 << 20, unpacked=256 << 20)
 _BATCH = 4096
 _FILE = "@file"
 _SEPARATORS = {";": "a semicolon", "\t": "a tab", "|": "a bar"}
@@ -54,28 +59,38 @@ def read_rows(path: Path, delimiter: str, wanted: Sequence[str]) -> Iterator[Rec
 
 def _parquet_rows(path: Path, wanted: Sequence[str]) -> Iterator[Record]:
     try:
-        names = _parquet_names(path)
-        # A name may lead into a struct: `scores.tone` is of the column `scores`.
-        tops = [name for name in names if any(w == name or w.startswith(f"{name}.") for w in wanted)]
-        table = read_parquet(path, str(path), tops or names[:1], TABLE)
+        data = read_bytes(path, PARQUET.file)
     except FileNotFoundError:
         raise InputError(f"{path}: not found") from None
+    names = _parquet_names(path, data)
+    # A name may lead into a struct: `scores.tone` is of the column `scores`.
+    tops = [name for name in names if any(w == name or w.startswith(f"{name}.") for w in wanted)]
+    table = read_parquet(data, str(path), tops or names[:1], PARQUET)
     row = 0
     for batch in table.to_batches(max_chunksize=_BATCH):
-        for values in batch.to_pylist():
+        columns = [_column_values(batch, name, f"{path}: from row {row + 1} on") for name in batch.schema.names]
+        for values in zip(*columns, strict=True):
             row += 1
-            yield Record(f"{path}: row {row}", {**values, _FILE: path.name})
+            yield Record(f"{path}: row {row}", {**dict(zip(batch.schema.names, values, strict=True)), _FILE: path.name})
 
 
-def _parquet_names(path: Path) -> list[str]:
+def _column_values(batch: pa.RecordBatch, name: str, where: str) -> list[Any]:
+    """Return a column's values; raises InputError where Python has none such, as of a day in the year 90000."""
+    try:
+        return list(batch.column(name).to_pylist())
+    except (pa.ArrowException, ArithmeticError, ValueError, LookupError) as error:
+        said = " ".join(str(error).split())[:120]
+        raise InputError(f"{where}, column {name}: a value that cannot be read: {said}; write it as text") from None
+
+
+def _parquet_names(path: Path, data: bytes) -> list[str]:
     import pyarrow.parquet as pq
 
     try:
-        names = pq.read_schema(path).names
-    except FileNotFoundError:
-        raise
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{path}: not a Parquet file that can be read: {str(error).splitlines()[0]}") from None
+        names = pq.read_schema(pa.BufferReader(data)).names
+    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+        said = (str(error) or type(error).__name__).splitlines()[0]
+        raise InputError(f"{path}: not a Parquet file that can be read: {said}") from None
     twice = [name for name, n in Counter(names).items() if n > 1]
     if twice:
         raise InputError(f"{path}: column {twice[0]!r} stands twice")
@@ -165,10 +180,28 @@ def json_lines(path: Path) -> Iterator[Record]:
 
 def load_json(text: str | bytes, where: str) -> Any:
     """Return what a JSON text holds; NaN stays NaN, a key that stands twice is a fault. Raises InputError."""
+    if (values := _values_at_most(text)) > MOST_VALUES:
+        raise InputError(f"{where}: up to {values:,} values in one JSON text; at most {MOST_VALUES:,} are read")
     try:
         return json.loads(text, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where}: not JSON: {error}") from None
+
+
+def load_document(path: Path, advice: str) -> Any:
+    """Return what a JSON file holds; raises InputError above the bound, with what to do about it."""
+    with opened(path) as file:
+        data = file.read(MOST_DOCUMENT + 1)
+    if len(data) > MOST_DOCUMENT:
+        raise InputError(f"{path}: more than {MOST_DOCUMENT:,} bytes; {advice}")
+    return load_json(data, str(path))
+
+
+def _values_at_most(text: str | bytes) -> int:
+    """Return how many values a JSON text has at most: each but the first comes after one of three signs."""
+    if isinstance(text, str):
+        return sum(map(text.count, "[{,"))
+    return sum(map(text.count, (b"[", b"{", b",")))
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

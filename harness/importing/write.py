@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from generator.schema.bank import Bank
+from generator.schema.bank import Bank, load_bank
 from generator.schema.canonical import sha256_hex
 from generator.schema.columns import LATEST_FORMAT
-from generator.schema.errors import InputError
+from generator.schema.errors import InputError, raise_faults
+from generator.schema.layout import Layout
+from generator.schema.manifest import load_manifest
 from generator.schema.names import shard_name
 from generator.schema.panel import Judges, declared_panel
 from generator.schema.parquet_files import SHARD
@@ -85,6 +87,15 @@ class WrittenImport:
     left_out: Counter[str]
 
 
+def check_import(item: ImportedRun) -> None:
+    """Hold an import against what every reader of a run asks of it, so that nothing is written that none could read.
+
+    Raises InputError where a text of the bank holds a control character, or the plan has more rows than a shard may.
+    """
+    load_bank(json.loads(item.bank.snapshot()), "the bank of this import")
+    raise_faults([f"the plan of this import: {fault}" for fault in Layout(item.bank, item.repeats).faults])
+
+
 def write_import(folder: Path, item: ImportedRun) -> WrittenImport:
     """Write the run folder; an earlier import in it is replaced whole.
 
@@ -107,6 +118,7 @@ def write_import(folder: Path, item: ImportedRun) -> WrittenImport:
             write_aside(folder / name, data)
             shards.append({"file": name, "model": model, "rows": len(made), "sha256": sha256_hex(data)})
         manifest = _manifest(item, shards, counts, spend)
+        load_manifest(manifest, "the manifest of this import")
         text = json.dumps(manifest, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False)
         last = {folder / BANK: item.bank.snapshot(), folder / MANIFEST: f"{text}\n".encode()}
         for path, content in last.items():

@@ -21,6 +21,7 @@ else:
 MOST_ENTRY = 64 << 20
 MOST_ENTRIES = 1_000_000
 MOST_ALL = 8 << 30
+FREE, GROWTH = 64 << 20, 100  # texts are packed to a tenth: an archive that grows a hundredfold was made to
 _CHUNK = 1 << 20
 
 
@@ -28,7 +29,8 @@ class Entries:
     """The entries of an archive by name; where a name stands twice, the later one counts, as everywhere."""
 
     def __init__(self, path: Path, archive: Any) -> None:
-        self._path, self._archive, self._left = path, archive, MOST_ALL
+        self._path, self._archive = path, archive
+        self._left = min(MOST_ALL, FREE + GROWTH * path.stat().st_size)
         self._info = {info.filename: info for info in archive.infolist()}
         if len(self._info) > MOST_ENTRIES:
             raise InputError(f"{path}: {len(self._info):,} files inside; at most {MOST_ENTRIES:,} are read")

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from click.testing import CliRunner
 
 from generator.cli import aibiasbench
@@ -20,6 +22,10 @@ from generator.schema.canonical import sha256_hex
 from harness.audit.sheet import checked_labels, draw_record, items_of, open_judged, read_draw
 from harness.bank.reader import read_bank_folder
 from harness.cache.answers import Cache
+from harness.importing.collect import collected
+from harness.importing.import_map import read_map
+from harness.importing.to_bank import bank_of
+from harness.importing.write import ImportedRun, check_import, write_import
 from harness.money.budget import Ledger
 from harness.plan.run_toml import read_plan
 from tests.factories import make_bank, make_run
@@ -157,6 +163,87 @@ def _read_redactions(folder: Path) -> object:
     return read_redactions(folder / REDACTIONS)
 
 
+TABLE_ROWS = [
+    {"model": m, "attribute": "age", "concept": c, "group": g, "prompt": f"What of {g} in {c}?", "response": "Yes.",
+     "label": label, "cost": 0.5, "repeat": 0}
+    for m in ("lab/one", "lab/two") for c in ("lease", "loan") for g, label in (("old", "YES"), ("young", "NO"))
+]  # fmt: skip
+MAP = """[run]
+collected_by = "A lab"
+source = "https://lab.example/"
+date = 2026-11-01
+matched_by = "word"
+[columns]
+model = "model"
+attribute = { column = "attribute", values = { age = "age" } }
+concept = "concept"
+group = "group"
+repeat = { column = "repeat", first = 0 }
+prompt = "prompt"
+response = "response"
+cost_usd = "cost"
+[[judges]]
+model = "lab/judge"
+label = "label"
+[rubrics.stance]
+labels = [{ label = "NO", value = 0 }, { label = "YES", value = 1 }]
+[attributes.age.groups.old]
+label = "Old"
+np = "old"
+[attributes.age.groups.young]
+"""
+TABLE_FILES = ("table.csv", "table.jsonl", "table.parquet")
+
+
+def _tables(folder: Path) -> None:
+    """One table in three forms, with its map, and the same answers as an Inspect log."""
+    (folder / "map.toml").write_text(MAP)
+    table = pa.Table.from_pylist(TABLE_ROWS)
+    pq.write_table(table, folder / "table.parquet")
+    table.to_pandas().to_csv(folder / "table.csv", index=False)
+    (folder / "table.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in TABLE_ROWS))
+    samples = [{"id": n, "epoch": 1, "input": row["prompt"], "metadata": row} for n, row in enumerate(TABLE_ROWS)]
+    log = {"status": "success", "eval": {"model": "lab/one"}, "samples": samples}
+    (folder / "log.json").write_text(json.dumps(log))
+    inside = ("model", "attribute", "concept", "group", "label", "repeat", "cost")
+    told = MAP.replace("[columns]", '[source]\nformat = "inspect"\n[columns]').replace('"prompt"', '"input"')
+    for name in inside:
+        told = told.replace(f'= "{name}"', f'= "metadata.{name}"')
+    (folder / "log.toml").write_text(told)
+
+
+def _imported(file: str, given: str) -> Callable[[Path], object]:
+    """Import in process, and hold an import that is taken to what every reader asks of a run."""
+
+    def read(folder: Path) -> object:
+        found = read_map(folder / given)
+        rows = collected([folder / file], found)
+        item = ImportedRun("run", found, rows, bank_of(rows, found), "0" * 40)
+        check_import(item)
+        write_import(folder / "runs" / "run", item)
+        return load_run(folder / "runs" / "run")
+
+    return read
+
+
+def _imports(parquet: Mutation, by_json: Mutation) -> list[Kind]:
+    command = "import {{}}/{} --map {{}}/{} --runs-dir {{}}/runs run"
+    tables = [
+        kind(
+            file, _tables, file, parquet if file.endswith(".parquet") else spoiled_bytes, _imported(file, "map.toml"),
+            [command.format(file, "map.toml")],
+        )
+        for file in TABLE_FILES
+    ]  # fmt: skip
+    return [
+        kind("map.toml", _tables, "map.toml", spoiled_bytes, _imported("table.csv", "map.toml"),
+             [command.format("table.csv", "map.toml")]),
+        *tables,
+        kind("log.json", _tables, "log.json", by_json, _imported("log.json", "log.toml"),
+             [command.format("log.json", "log.toml")]),
+    ]  # fmt: skip
+
+
 BANK = f"--bank {SHIPPED_BANK}"
 JUDGED = ("score {}/run --out {}/out", "verify {}/run", "audit sample {}/run --replace")
 IN_DATA = (
@@ -202,6 +289,7 @@ def kinds() -> list[Kind]:
         ),
         kind("cache", _asked, "cache.sqlite", spoiled_bytes, _read_cache, [*listed, *cached]),
         kind("ledger", _asked, "run/ledger.sqlite", spoiled_bytes, _read_ledger, [*cached, *asked]),
+        *_imports(parquet, by_json),
         *data,
     ]
 
