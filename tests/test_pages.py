@@ -435,6 +435,13 @@ class TestJudgingAuditRun:
         shown = "kappa rests on nothing" in read(pages[paths.run_page(RUN, "judging")]).text
         assert shown == (row["vendor"] == "*")
 
+    @pytest.mark.parametrize("page", ["index", "findings", "age"])
+    def test_each_page_of_sizes_folds_the_steps_of_every_rubric_once(self, edition, pages, page):
+        named = {"index": paths.run_index(RUN), "findings": paths.run_page(RUN, "findings")}
+        text = pages[named.get(page, paths.attribute_page(RUN, "age"))].decode()
+        (block,) = re.findall(r"<summary>The labels’ steps in points</summary>.*?</details>", text, re.DOTALL)
+        assert re.findall(r"<dt>(.*?)</dt>", block) == [rubric.id for rubric in edition.run.bank.rubrics]
+
     def test_the_audit_s_counts_add_up(self, edition, parsed):
         reader = page_of(parsed, "run_page", "audit")
         total = next(r for r in edition.scored.tables["audit_summary"].to_pylist() if r["rubric"] == "*")

@@ -15,6 +15,7 @@ from generator.html.charts import interval_chart
 from generator.html.favor import favor
 from generator.html.frame import NULL, cell, concept_title, frame, marked, plural, render_page
 from generator.pages.group_refusals import GroupRefusals
+from generator.pages.model_level import label_steps
 from generator.pages.parts import part_of
 from generator.pages.views import NO_YARDSTICK, Footnotes, View
 from generator.schema.bank import SLOT, Attribute, Concept, group_np, with_article
@@ -167,6 +168,7 @@ def render_attribute(view: View, attribute: Attribute, page: str | None = None) 
     return render_page(
         "attribute.html",
         context,
+        steps=label_steps(view.bank.rubrics),
         part=part,
         view=view,
         attribute=attribute,

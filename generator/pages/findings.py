@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 from generator.edition import paths
 from generator.html.frame import breakable, frame, interval, plural, render_page, score
 from generator.pages.group_refusals import lean_anchor
+from generator.pages.model_level import label_steps
 from generator.pages.views import View
 from generator.scoring.findings import Apart, ModelFindings, Moved, RunFindings
 
@@ -269,6 +270,7 @@ def render_findings(view: View, page: str) -> bytes:
     return render_page(
         "findings.html",
         context,
+        steps=label_steps(view.bank.rubrics),
         view=view,
         groups=[(KIND_WORDS[kind], kind, models) for kind, models in found.by_kind()],
         moved_words=moved_words,

@@ -18,6 +18,7 @@ from generator.html.charts import bar
 from generator.html.frame import frame, plural, render_page
 from generator.pages.findings import sentences
 from generator.pages.group_refusals import GroupRefusals
+from generator.pages.model_level import label_steps
 from generator.pages.parts import ListPart, part_of
 from generator.pages.views import Footnotes, View
 from generator.schema.tables import OVERALL, RUN_WIDE
@@ -243,6 +244,7 @@ def render_leaderboard(view: View, page: str, changed: tuple[str, str] | None = 
     return render_page(
         "leaderboard.html",
         context,
+        steps=label_steps(view.bank.rubrics),
         view=view,
         fn=Footnotes(page),
         part=part,
