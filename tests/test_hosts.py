@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections import namedtuple
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from generator.commands.publish import HOST_NAMES
+from generator.commands.publish import HOST_NAMES, command
 from generator.publishing import hosts
-from generator.publishing.hosts import HOSTS, Host, Size, check_space, faults, fitting_mode
+from generator.publishing.hosts import HOSTS, Host, Size, check_space, faults, fitting_mode, next_step
 from generator.schema.errors import InputError
 from tests.publications import _quick, contents, make_content, run_publish  # noqa: F401 - an autouse fixture
 
@@ -64,6 +68,43 @@ class TestMode:
         assert len(caught.value.faults) == 4
         assert "folded mode: 21,000 files" in caught.value.faults[1]
         assert "files mode: 20,001 files" in caught.value.faults[2]
+
+
+class TestNextStep:
+    def test_each_figure_stands_beside_the_limit_of_the_host(self):
+        host = Host(
+            "small", files=1_000, bytes=2_000_000, advice="be quick.", upload="send {out} NAME", page="small.md"
+        )
+        assert next_step(host, Path("dist"), Size(999, 1_234_567), 56_789) == [
+            "small: 999 files (limit 1,000), 1.2 MB (limit 2.0 MB), largest file 0.1 MB (no limit known)",
+            "Note: be quick.",
+            "Next: send dist NAME   (docs/hosts/small.md)",
+        ]
+
+    @pytest.mark.parametrize("name", [name for name in HOST_NAMES if HOSTS[name].upload])
+    def test_the_command_takes_any_folder_as_one_word(self, name):
+        step = next_step(HOSTS[name], Path("my site; rm x"), Size(1, 1), 1)[-1]
+        words = shlex.split(step.removeprefix("Next: ").partition("   (")[0])
+        assert [word.rstrip("/") for word in words if "my site" in word] == ["my site; rm x"]
+
+    @pytest.mark.parametrize("name", [name for name in HOST_NAMES if HOSTS[name].upload])
+    def test_the_page_of_the_host_gives_the_same_command(self, name):
+        page = (Path(__file__).parent.parent / "docs" / "hosts" / HOSTS[name].page).read_text(encoding="utf-8")
+        command = HOSTS[name].upload.format(out="dist")
+        assert command in page.replace("/var/www/bias/", "/var/www/SITE/")
+
+    def test_the_table_of_hosts_gives_the_limits_that_are_kept(self):
+        text = (Path(__file__).parent.parent / "docs" / "hosts" / "README.md").read_text(encoding="utf-8")
+        rows = {c[2].strip(" `"): c for c in (line.split("|") for line in text.splitlines()) if len(c) > 7}
+        for name, host in HOSTS.items():
+            files, size, largest, headers, redirects = (cell.strip() for cell in rows[name][3:8])
+            assert (f"{host.files:,}" == files) if host.files else not re.match(r"\d", files)
+            assert (size == f"{host.bytes / 1e9:.0f} GB") if host.bytes else not re.match(r"\d", size)
+            mebi = host.file_bytes and f"{host.file_bytes / 2**20:.0f} MiB"
+            mega = host.file_bytes and f"{host.file_bytes / 1e6:.0f} MB"
+            assert (largest in (mebi, mega)) if host.file_bytes else not re.match(r"\d", largest)
+            assert name == "plain" or (headers == "yes") == host.reads_headers
+            assert name == "plain" or redirects.startswith("yes") == bool(host.redirects)
 
 
 Facts = namedtuple("Facts", "f_bavail f_frsize f_files f_favail")
@@ -122,3 +163,16 @@ class TestPublish:
         with pytest.raises(InputError, match="MB free"):
             run_publish(content, tmp_path / "dist")
         assert [p.name for p in tmp_path.iterdir() if "dist" in p.name and p.is_dir()] == []
+
+    def test_it_ends_with_the_next_step_and_the_figures_of_the_tree_also_when_nothing_was_to_do(self, tmp_path):
+        content, out = make_content(tmp_path / "content"), tmp_path / "dist"
+        words = ["--content", str(content), "--out", str(out), "--host", "nginx", "--jobs", "1"]
+        first, second = (CliRunner().invoke(command, words, catch_exceptions=False).stdout for _ in range(2))
+        sizes = [p.stat().st_size for p in out.rglob("*") if p.is_file()]
+        figures = f"nginx: {len(sizes):,} files (no limit known), {sum(sizes) / 1e6:,.1f} MB (no limit known)"
+        for said in (first, second):
+            *_, line, note, step = said.splitlines()
+            assert line == f"{figures}, largest file {max(sizes) / 1e6:,.1f} MB (no limit known)"
+            assert note.startswith("Note: ")
+            assert step.startswith(f"Next: rsync -a --delete --delay-updates {out}/ ")
+        assert "is up to date" in second

@@ -74,6 +74,7 @@ def command(
     """
     from generator.edition.settings import checked_base_url, read_site
     from generator.machine.workers import checked_dask_address, processors
+    from generator.publishing.hosts import HOSTS, Size, next_step
     from generator.publishing.publish import Options, publish
 
     given = {"base_url": base_url, "host": host, "mode": mode, "preview": preview, "withhold": withhold}
@@ -116,6 +117,8 @@ def command(
         print(f"{out} is up to date ({size})")
     for run, digest in outcome.pins.items():
         print(f"Pin of run {run}: {digest}")
+    for line in next_step(HOSTS[options.host], out, Size(outcome.files, outcome.bytes), outcome.largest):
+        print(line)
 
 
 def used(settings: PublishSettings, asked: Collection[str]) -> str:

@@ -26,14 +26,14 @@ from generator.schema.toml_files import read_toml
 
 SITE_FILE = Path("content/site.toml")
 Mode = Literal["row", "folded", "files"]
-HostName = Literal["plain", "github-pages", "cloudflare-pages", "netlify", "s3"]
+HostName = Literal["plain", "github-pages", "cloudflare-pages", "netlify", "s3", "nginx"]
 LOGO_BYTES = 200_000
 # The pages of the program that a menu may name.
 BUILT_IN = ("leaderboard", "receipts", "judging", "audit", "run", "data", "methodology", "runs", "search", "about")
 _PAGE_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 _TAKEN_PAGES = frozenset(("index", "404", "search", "feed", "sitemap", "publication"))
 _TAKEN_FOLDERS = frozenset(("runs", "assets", "pagefind"))
-HOST_NAMES: tuple[HostName, ...] = ("plain", "github-pages", "cloudflare-pages", "netlify", "s3")
+HOST_NAMES: tuple[HostName, ...] = ("plain", "github-pages", "cloudflare-pages", "netlify", "s3", "nginx")
 
 
 class PublishSettings(Frozen):

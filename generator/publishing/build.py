@@ -80,6 +80,7 @@ def build(options: Options, plan: PublishPlan, state: State, report: Report, sta
         front=front.run_id,
         changed=True,
         files=after.files,
+        largest=after.largest,
         bytes=after.bytes,
     )
 

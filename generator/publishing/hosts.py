@@ -6,6 +6,8 @@ See contract: publication, "Hosts and modes".
 from __future__ import annotations
 
 import os
+import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,29 +20,72 @@ MB, GB = 1_000_000, 1_000_000_000
 
 @dataclass(frozen=True)
 class Host:
-    """What a host takes: None where it names no limit. `advice` is what an operator has to know beside the numbers."""
+    """A host's limits and rules; a limit is None where the host names none.
+
+    `upload`: the command that sends the folder `{out}`; words in capitals are the operator's. `strips_html`: serves
+    `name.html` as `name` and `folder/index.html` as `folder/`, and redirects to these. `reads_headers`, `redirects`:
+    whether it reads the files `_headers` and `_redirects`, and how many fixed rules of the latter it takes (0: reads
+    none). `not_found`: the file that it serves, with status 404, for what is not there. `advice`: what an operator has
+    to know beside the numbers. `page`: its page below docs/hosts/.
+    """
 
     name: str
     files: int | None = None
     bytes: int | None = None
     file_bytes: int | None = None
     advice: str = ""
+    upload: str = ""
+    strips_html: bool = False
+    reads_headers: bool = False
+    redirects: int = 0
+    not_found: str = "404.html"
+    page: str = "README.md"
 
 
-# Limits as the hosts' documentation gave them on 2026-11-30.
+# Limits and rules as the hosts' documentation gave them on 2026-11-30.
 HOSTS = {
     host.name: host
     for host in (
         Host("plain"),
-        Host("github-pages", bytes=1 * GB, file_bytes=100 * MB, advice="a deployment may take ten minutes at most"),
+        Host(
+            "github-pages",
+            bytes=1 * GB,
+            file_bytes=100 * MB,
+            advice="a deployment may take ten minutes at most",
+            upload="npx gh-pages --dist {out} --dotfiles --branch gh-pages",
+            page="github-pages.md",
+        ),
         Host(
             "cloudflare-pages",
             files=20_000,
             file_bytes=25 * 1024 * 1024,
             advice="paid plans take 100,000 files; addresses lose their .html, and links follow",
+            upload="npx wrangler pages deploy {out} --project-name PROJECT",
+            strips_html=True,
+            reads_headers=True,
+            redirects=2_000,
+            page="cloudflare-pages.md",
         ),
-        Host("netlify", advice="no cap on files is published; the first upload of many files takes a while"),
-        Host("s3", advice="upload with the right Content-Type; links name index.html, so no rewriting is needed"),
+        Host(
+            "netlify",
+            advice="no cap on files is published; the first upload of many files takes a while",
+            upload="npx netlify-cli deploy --prod --no-build --dir {out}",
+            reads_headers=True,
+            redirects=10_000,
+            page="netlify.md",
+        ),
+        Host(
+            "s3",
+            advice="upload with the right Content-Type; links name index.html, so no rewriting is needed",
+            upload="aws s3 sync {out} s3://BUCKET --delete",
+            page="s3-cloudfront.md",
+        ),
+        Host(
+            "nginx",
+            advice="_headers is not read: set the headers in the server's configuration",
+            upload="rsync -a --delete --delay-updates {out}/ USER@SERVER:/var/www/SITE/",
+            page="nginx.md",
+        ),
     )
 }
 
@@ -70,6 +115,27 @@ def faults(host: Host, size: Size, largest: int = 0) -> list[str]:
     if host.file_bytes is not None and largest > host.file_bytes:
         found.append(f"a file of {largest / MB:,.1f} MB, {host.name} takes {host.file_bytes / MB:,.1f} MB")
     return found
+
+
+def next_step(host: Host, out: Path, size: Size, largest: int) -> list[str]:
+    """Return the lines that end a publish: the site's figures beside the host's limits, then how to upload it."""
+
+    def beside(figure: str, limit: int | None, told: Callable[[int], str]) -> str:
+        return f"{figure} (no limit known)" if limit is None else f"{figure} (limit {told(limit)})"
+
+    def megabytes(number: int) -> str:
+        return f"{number / MB:,.1f} MB"
+
+    figures = (
+        beside(f"{size.files:,} files", host.files, "{:,}".format),
+        beside(megabytes(size.bytes), host.bytes, megabytes),
+        beside(f"largest file {megabytes(largest)}", host.file_bytes, megabytes),
+    )
+    lines = [f"{host.name}: {', '.join(figures)}"]
+    lines += [f"Note: {host.advice}"] if host.advice else []
+    if not host.upload:
+        return [*lines, f"Next: upload all of {out} to your host (docs/hosts/{host.page})"]
+    return [*lines, f"Next: {host.upload.format(out=shlex.quote(str(out)))}   (docs/hosts/{host.page})"]
 
 
 def fitting_mode(host: Host, sizes: dict[Mode, Size], asked: Mode | None = None) -> Mode:

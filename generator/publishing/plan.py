@@ -96,7 +96,10 @@ class PublishPlan:
 
 @dataclass
 class PublishOutcome:
-    """What a publish did: for the command line and for scripts. `pins`: by run, the hash of its data manifest."""
+    """What a publish did: for the command line and for scripts. `pins`: by run, the hash of its data manifest.
+
+    `files`, `bytes`, `largest`: the site's, the last the bytes of its largest file.
+    """
 
     built: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
@@ -105,6 +108,7 @@ class PublishOutcome:
     changed: bool = False
     files: int = 0
     bytes: int = 0
+    largest: int = 0
     pins: dict[str, str] = field(default_factory=dict)
 
 

@@ -44,5 +44,7 @@ def _planned(options: Options, file: Path) -> PublishOutcome | tuple[PublishPlan
     state, before = read_state(file), footprint(options.out)
     plan = plan_of(options, state, before)
     if plan.idle:
-        return PublishOutcome(kept=list(plan.keep), front=state.front, files=before.files, bytes=before.bytes)
+        return PublishOutcome(
+            kept=list(plan.keep), front=state.front, files=before.files, bytes=before.bytes, largest=before.largest
+        )
     return plan, state
