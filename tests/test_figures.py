@@ -21,7 +21,7 @@ from generator.edition.edition import FEW_MODELS
 from generator.edition.site_pages import figure_places, page_at
 from generator.html import figure_svg
 from generator.html.charts import light_colors
-from generator.pages.all import render_figures, run_figures
+from generator.pages.all import render_figures, render_pages, run_figures
 from generator.pages.figures import embed_snippet
 from generator.pages.root import headers
 from generator.pages.views import View
@@ -234,3 +234,27 @@ def test_figures_count_in_every_mode(edition, files):
     assert expected.files == len(files)
     assert 0.7 * real <= expected.bytes <= 1.6 * real
     assert all(size.files > expected.files for size in run_sizes(edition).values())
+
+
+@pytest.fixture(scope="module")
+def pages(edition):
+    pinned = dataclasses.replace(edition, base_url="https://example.org/bias", manifest_sha256="ab" * 32)
+    return {page: data.decode() for page, data in render_pages(pinned) if page.endswith(".html")}
+
+
+class TestPages:
+    def test_the_page_of_a_figure_links_every_form_and_is_shared_with_its_picture(self, pages, figures):
+        assert {figure.page.split("/")[2] for figure in figures} == {"models", "attributes"}
+        for figure in figures:
+            for ending in ENDINGS:
+                assert f'href="{paths.relative(figure.page, figure.place + ending)}"' in pages[figure.page]
+            card = f"https://example.org/bias/{figure.place}.png"
+            assert f'<meta property="og:image" content="{card}">' in pages[figure.page]
+
+    def test_model_and_run_pages_say_how_to_cite_them(self, pages):
+        for page in (paths.model_page(RUN, MODEL), paths.run_page(RUN, "run")):
+            cited = pages[page].partition('id="cite"')[2].partition("</details>")[0]
+            words = " ".join(re.sub(r"<[^>]+>", "", cited).split())
+            assert f"Test Bench, run {RUN} (simulated), 2026-11-30" in words
+            assert f"https://example.org/bias/{page}" in words
+            assert "ab" * 32 in words

@@ -57,7 +57,6 @@ _ADDRESSES: tuple[tuple[Kind, str], ...] = (
     ("attribute_part", "runs/{run}/attributes/{attribute}/{name}"),
     ("embed", "runs/{run}/charts/models/{vendor}/{name}"),
     ("embed", "runs/{run}/charts/attributes/{name}"),
-    ("embed", "runs/{run}/charts/{name}"),
     ("data", "runs/{run}/data/index.html"),
     ("dictionary", "runs/{run}/data/DATA_DICTIONARY.html"),
     ("explorer", "runs/{run}/receipts/index.html"),
@@ -160,8 +159,9 @@ def run_pages(edition: Edition) -> Iterator[SitePage]:
 
 
 def figure_places(edition: Edition) -> Iterator[str]:
-    """Yield where the figures of a run lie, without an ending: its models' charts."""
+    """Yield where the figures of a run lie, without an ending: the charts of its models and attributes."""
     yield from (paths.figure(edition.run_id, f"models/{model}") for model in edition.run.models)
+    yield from (paths.figure(edition.run_id, f"attributes/{attribute.id}") for attribute in edition.run.bank.attributes)
 
 
 def part_count(models: int) -> int:

@@ -17,6 +17,7 @@ so what every template may use:
 `source`       "run": a page of the edition's run; a page of the root quotes its "figures" or "none" of them
 `mark`         "simulated" or "preview", empty for a publication; titles, kickers and the footer show it
 `robots`       "noindex" or None; `canonical`, `card` (picture) absolute addresses or None
+`picture`      (path, words) of the card where it is a figure, else None
 `csp`          the page's Content-Security-Policy; `scripts` assets loaded deferred (these run from file:// too);
                `modules` assets loaded as ES modules, but not from file://, where a browser refuses them
 
@@ -217,11 +218,13 @@ def frame(
     wasm: bool = False,
     base_url: str | None = None,
     source: Source = "run",
+    picture: tuple[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return the context that `base.html` needs for one page (names: the module's docstring).
 
     `section` marks the current entry of the navigation: leaderboard, receipts, judging, audit, run, data, methodology
     or runs. `crumbs` are (label, path below dist/ or None). `site` and `base_url` are for pages without an edition.
+    `picture` is (path, words) of a figure that stands for the page where it is shared; None for the run's card.
     `source` says what the edition is to the page: its "run", or a page of the root that quotes its "figures" or "none".
     """
     own_site = edition.site if edition else site
@@ -250,7 +253,8 @@ def frame(
         "mark": mark_of(edition),
         "robots": None if indexable else "noindex",
         "canonical": f"{base}/{page}" if base else None,
-        "card": f"{base}/{card_path(edition)}" if base and edition else None,
+        "card": f"{base}/{picture[0] if picture else card_path(edition)}" if base and edition else None,
+        "picture": picture,
         "csp": content_security_policy(wasm=wasm),
         "scripts": tuple(scripts),
         "modules": tuple(modules),

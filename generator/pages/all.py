@@ -11,7 +11,7 @@ from generator.edition.edition import Edition
 from generator.edition.site_pages import Kind, SitePage, run_pages
 from generator.html.figure_svg import Figure
 from generator.html.frame import card_path
-from generator.pages.attribute import render_attribute, render_concept
+from generator.pages.attribute import attribute_figure, render_attribute, render_concept
 from generator.pages.card import render_card
 from generator.pages.figures import render_figure
 from generator.pages.findings import render_findings
@@ -47,6 +47,7 @@ def render_figures(edition: Edition) -> Iterator[tuple[str, bytes]]:
 def run_figures(view: View) -> Iterator[Figure]:
     """Yield every figure of a run (`site_pages.figure_places` says where they lie)."""
     yield from (model_figure(view, model) for model in view.models)
+    yield from (attribute_figure(view, attribute) for attribute in view.bank.attributes)
 
 
 def _renderers(view: View) -> Mapping[Kind, Callable[[SitePage], bytes]]:

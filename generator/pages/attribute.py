@@ -13,7 +13,9 @@ from markupsafe import Markup, escape
 from generator.edition import paths
 from generator.html.charts import interval_chart
 from generator.html.favor import favor
+from generator.html.figure_svg import Figure
 from generator.html.frame import NULL, cell, concept_title, frame, marked, plural, render_page
+from generator.pages.figures import embed_snippet, figure_of, picture_of
 from generator.pages.group_refusals import GroupRefusals
 from generator.pages.model_level import label_steps
 from generator.pages.parts import part_of
@@ -151,7 +153,8 @@ def render_attribute(view: View, attribute: Attribute, page: str | None = None) 
     control = attribute.kind == "control"
     part = part_of(page, first_page, len(view.models))
     rows = list(part.cut(_sorted([_row(view, model, attribute.id) for model in view.models])))
-    lines = [view.line(row.model, attribute.id, row.model) for row in rows]
+    whole = attribute_figure(view, attribute)
+    lines = list(part.cut(whole.lines))
     lede = _lede(view, attribute)
     concepts = view.bank.concepts_of(attribute.id, two_sided=None)
     order = view.bank.attributes
@@ -164,6 +167,7 @@ def render_attribute(view: View, attribute: Attribute, page: str | None = None) 
         section="leaderboard",
         crumbs=[("Leaderboard", paths.run_index(view.run_id)), (attribute.label, None)],
         scripts=("site.js",),
+        picture=picture_of(whole),
     )
     return render_page(
         "attribute.html",
@@ -180,13 +184,14 @@ def render_attribute(view: View, attribute: Attribute, page: str | None = None) 
         least_p=None if control else least_p_adjusted(view, attribute.id),
         lines=lines,
         fn=Footnotes(page),
-        caption=f"{'Each model before its own control band; lines' if view.bands else 'Lines'} are 95 % intervals. "
-        "Sorted by consistency.",
+        figure=whole,
+        snippet=embed_snippet(view, whole),
+        caption=whole.caption,
         chart=interval_chart(
             lines,
             view.domain,
             name="models",
-            title=f"Consistency on {attribute.label} by model",
+            title=whole.title,
             description=f"{lede} {'Each model stands before its own control band; the' if view.bands else 'The'} table "
             "below holds all numbers.",
             cache=view.edition.chart_cache,
@@ -196,6 +201,21 @@ def render_attribute(view: View, attribute: Attribute, page: str | None = None) 
         question=_question(view),
         previous=order[place - 1] if place else None,
         following=order[place + 1] if place + 1 < len(order) else None,
+    )
+
+
+def attribute_figure(view: View, attribute: Attribute) -> Figure:
+    """Return the chart of an attribute's page, all models in it, as a figure that stands alone."""
+    rows = _sorted([_row(view, model, attribute.id) for model in view.models])
+    return figure_of(
+        view,
+        paths.attribute_page(view.run_id, attribute.id),
+        f"attributes/{attribute.id}",
+        title=f"Consistency on {attribute.label} by model",
+        head="model",
+        caption=f"{'Each model before its own control band; lines' if view.bands else 'Lines'} are 95 % intervals. "
+        "Sorted by consistency.",
+        lines=[view.line(row.model, attribute.id, row.model) for row in rows],
     )
 
 

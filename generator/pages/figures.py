@@ -77,6 +77,11 @@ def figure_of(view: View, page: str, name: str, **parts: Any) -> Figure:
     )
 
 
+def picture_of(figure: Figure) -> tuple[str, str] | None:
+    """Return path and words of the figure's picture for a page that is shared; None where it has no PNG."""
+    return (f"{figure.place}.png", figure.title) if figure.pictured else None
+
+
 def embed_snippet(view: View, figure: Figure) -> str:
     """Return the HTML that puts a figure into another page; without an address of the site, SITE stands for it."""
     address = f"{view.edition.base_url or 'SITE'}/{figure.place}.html"

@@ -17,7 +17,7 @@ from generator.html.chart_scale import Domain
 from generator.html.charts import interval_chart
 from generator.html.figure_svg import Figure
 from generator.html.frame import NULL, cell, frame, plural, render_page
-from generator.pages.figures import embed_snippet, figure_of
+from generator.pages.figures import embed_snippet, figure_of, picture_of
 from generator.pages.findings import level_words, moved_words
 from generator.pages.group_refusals import lean_anchor, refusal_sentence
 from generator.pages.leaderboard import mean_band, unranked
@@ -211,6 +211,7 @@ def render_model(view: View, model: str, scale: Domain) -> bytes:
         crumbs=[("Leaderboard", paths.run_index(view.run_id)), (model, None)],
         scripts=("site.js",),
         modules=("check/start.js",),
+        picture=picture_of(figure),
     )
     return render_page(
         "model.html",

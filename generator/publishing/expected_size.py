@@ -44,6 +44,6 @@ def run_sizes(edition: Edition) -> dict[Mode, Size]:
 def _figure_sizes(edition: Edition) -> Size:
     """Return what the figures of a run take in every mode; one of many models has no PNGs."""
     figures = len(list(figure_places(edition)))
-    lines = len(edition.run.models) * len(edition.run.bank.attributes)
+    lines = 2 * len(edition.run.models) * len(edition.run.bank.attributes)  # by model and by attribute
     found = Size(_FIGURE_FILES * figures, _FIGURE * figures + _FIGURE_LINE * lines)
     return found if edition.crowded else found + Size(figures, _PNG * figures + _PNG_LINE * lines)
