@@ -146,12 +146,28 @@ class TestShardBytes:
         assert file.schema_arrow.equals(RECEIPT_SCHEMA)
         assert {file.metadata.row_group(0).column(i).compression for i in range(file.metadata.num_columns)} == {"ZSTD"}
 
+    @pytest.mark.parametrize(("given", "named"), [("CC-BY-4.0", {"license": "CC-BY-4.0"}), ("", {})])
+    def test_the_file_says_by_itself_what_it_is(self, given: str, named: dict[str, str]) -> None:
+        rows = self.rows()
+        found = pq.read_schema(pa.BufferReader(shard_bytes(rows, given))).metadata
+        own = {key: rows[0][key] for key in ("run_id", "model", "bank_version", "bank_sha256")}
+        title = f"Receipts of {rows[0]['model']}, run {rows[0]['run_id']}"
+        assert {key.decode(): value.decode() for key, value in found.items()} == {
+            "format": "2", "simulated": "true", "title": title, **own, **named,
+        }  # fmt: skip
+
     def test_hostile_text_comes_back_as_it_was(self) -> None:
         row = {**self.rows()[0], "response": "\x07\x1b[31m\u202e<script>\u0000\U0001f469"}
         assert pq.read_table(pa.BufferReader(shard_bytes([row])))["response"][0].as_py() == row["response"]
 
 
 class TestReceiptsWriter:
+    def test_each_shard_names_the_license_of_the_plan(self, tmp_path: Path) -> None:
+        plan = PLAN.model_copy(update={"data_license": "CC0-1.0"})
+        write(tmp_path, plan)
+        found = [pq.read_schema(path).metadata[b"license"] for path in (tmp_path / "receipts").glob("*.parquet")]
+        assert found == [b"CC0-1.0"] * len(plan.subject)
+
     def test_rows_stand_in_the_order_of_the_contract(self, tmp_path: Path) -> None:
         write(tmp_path)
         table = pq.read_table(tmp_path / "receipts" / "sim-alpha__one.parquet")

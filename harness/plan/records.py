@@ -223,6 +223,8 @@ class RunPlan(PlanRecord):
     """How often each prompt is asked."""
     supersedes: str | None = None
     """The id of the run that this one replaces."""
+    data_license: str = Field(default="", pattern=r"^[A-Za-z0-9.+-]{0,64}$")
+    """The SPDX id of the license of the receipts, such as `CC-BY-4.0`; the receipts' files name it."""
     bank: BankPin
     """The bank that this run was planned for."""
     seeds: PlannedSeeds

@@ -99,17 +99,32 @@ def _filter_word(answer: Answer | None) -> str | None:
     return filter_word(answer.filter_word or "") or filter_word(answer.finish_reason) or "filtered"
 
 
-def shard_bytes(rows: Sequence[dict[str, Any]]) -> bytes:
-    """Return a shard as zstd Parquet; the file tells its format and whether it is simulated.
+def shard_bytes(rows: Sequence[dict[str, Any]], license_: str = "") -> bytes:
+    """Return a shard as zstd Parquet; the file tells what it is, of which run, and whether it is simulated.
 
-    See contract: receipts, "Order of rows".
+    Args:
+        rows: the rows of one model, in their order.
+        license_: the SPDX id of the license of the data, empty where the plan names none.
+
+    See contract: receipts, "Shards".
     """
-    mark = "true" if rows and simulated(rows[0]["model"]) else "false"
-    notes = {**(RECEIPT_SCHEMA.metadata or {}), b"simulated": mark}
+    notes = {**(RECEIPT_SCHEMA.metadata or {}), **_notes(rows, license_)}
     table = pa.Table.from_pylist(list(rows), schema=RECEIPT_SCHEMA.with_metadata(notes))
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd", compression_level=9)
     return bytes(sink.getvalue())
+
+
+def _notes(rows: Sequence[dict[str, Any]], license_: str) -> dict[str, str]:
+    if not rows:
+        return {"simulated": "false"}
+    first = rows[0]
+    return {
+        "simulated": "true" if simulated(first["model"]) else "false",
+        "title": f"Receipts of {first['model']}, run {first['run_id']}",
+        **{key: first[key] for key in ("run_id", "model", "bank_version", "bank_sha256")},
+        **({"license": license_} if license_ else {}),
+    }
 
 
 def replace_file(path: Path, data: bytes) -> None:
@@ -187,7 +202,7 @@ class ReceiptsWriter:
         ]
         self.counts.update(row["status"] for row in rows)
         name = f"{RECEIPTS}/{shard_name(model)}.parquet"
-        data = shard_bytes(rows)
+        data = shard_bytes(rows, self._plan.data_license)
         write_aside(self._folder / name, data)
         self._shards.append({"file": name, "model": model, "rows": len(rows), "sha256": sha256_hex(data)})
 
