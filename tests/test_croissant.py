@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import logging
 import re
@@ -17,10 +18,12 @@ from etils import epath
 from frictionless import Package, system
 from mlcroissant._src.core.issues import GenerationError
 
+from generator.data.croissant import descriptor
 from generator.data.csv_text import csv_bytes
 from generator.data.datapackage import field_type
 from generator.schema.canonical import sha256_hex
 from generator.schema.columns import RECEIPT_COLUMNS, VOTE_FIELDS, Column
+from generator.schema.manifest import Imported
 from generator.schema.tables import TABLES
 from tests.editions import make_edition, small_bank, write_data
 from tests.serving import served_folder
@@ -266,3 +269,36 @@ class TestDataPackage:
             "boolean",
             "string",
         )
+
+
+class TestWordsOfTheRun:
+    @pytest.fixture(scope="class")
+    def edition(self, tmp_path_factory):
+        return make_edition(tmp_path_factory.mktemp("words") / "run-a", bank=small_bank(("gender", "control_tag")))
+
+    def imported(self, edition, *not_done):
+        source = Imported(collected_by="A lab", source="a log", matched_by="word", not_done=not_done)
+        manifest = edition.run.manifest.model_copy(update={"imported": source})
+        return dataclasses.replace(edition, run=dataclasses.replace(edition.run, manifest=manifest))
+
+    def test_an_own_run_says_how_it_was_masked_and_labeled(self, edition):
+        found = json.loads(descriptor(edition, ()))
+        assert "[PERSON]" in found["rai:dataPreprocessingProtocol"][0]
+        assert found["rai:dataAnnotationProtocol"][1].endswith("No judge labels a model of its own vendor.")
+        assert found["rai:annotationsPerItem"] == "2 or 3"
+
+    def test_an_imported_run_claims_nothing_that_was_not_done(self, edition):
+        found = json.loads(descriptor(self.imported(edition, "masking", "second_judge"), ()))
+        assert found["rai:dataCollection"].startswith("Another program collected the answers")
+        assert found["rai:dataPreprocessingProtocol"] == ["None: nothing was masked."]
+        assert found["rai:dataAnnotationProtocol"] == ["One judge labels each response."]
+        assert found["rai:annotationsPerItem"] == "1"
+        both = json.loads(descriptor(self.imported(edition), ()))
+        assert both["rai:dataAnnotationProtocol"][1] == "Without two equal votes the row is contested."
+        assert "[PERSON]" in both["rai:dataPreprocessingProtocol"][0]
+
+    def test_the_language_is_that_of_the_site(self, edition):
+        site = edition.site.model_copy(update={"language": "de"})
+        found = json.loads(descriptor(dataclasses.replace(edition, site=site), ()))
+        assert found["@context"]["@language"] == "de"
+        assert found["inLanguage"] == edition.run.bank.rules.language

@@ -128,9 +128,8 @@ def responsible_ai(edition: Edition) -> dict[str, Any]:
     manifest = edition.run.manifest
     judges = list(manifest.judges.all)
     varied = ", ".join(attribute.label for attribute in edition.run.bank.attributes)
-    source = "simulated programs" if manifest.simulated else "the models' endpoints"
     return {
-        "rai:dataCollection": f"Each prompt was sent {times(edition)} to {source}; every reply is kept.",
+        "rai:dataCollection": _collection(edition),
         "rai:dataCollectionType": ["Simulated answers" if manifest.simulated else "Answers of language models"],
         "rai:dataCollectionMissingData": (
             "A call that failed for good is a row with status error and a null response; refused and contested rows "
@@ -138,14 +137,7 @@ def responsible_ai(edition: Edition) -> dict[str, Any]:
         ),
         "rai:dataCollectionTimeFrame": [manifest.date],
         "rai:dataImputationProtocol": "None: a missing value stays null and is left out of means.",
-        "rai:dataPreprocessingProtocol": [
-            "Judges saw prompt and response with every term of the attribute as [PERSON]; mask_spans says where."
-        ],
-        "rai:dataAnnotationProtocol": [
-            "Two primary judges label each response; where they differ a tiebreak votes and two of three decide.",
-            "Without two equal votes the row is contested. No judge labels a model of its own vendor.",
-        ],
-        "rai:annotationsPerItem": "2 or 3",
+        **_annotation(edition),
         "rai:machineAnnotationTools": judges,
         "rai:dataAnnotationAnalysis": [
             "agreement holds chance-corrected agreement of the primary judges by rubric, human_audit a blind check."
@@ -166,6 +158,29 @@ def responsible_ai(edition: Edition) -> dict[str, Any]:
         "rai:dataReleaseMaintenancePlan": (
             "A published run is never changed, except that a response may be withdrawn with its reason stated."
         ),
+    }
+
+
+def _collection(edition: Edition) -> str:
+    if edition.run.manifest.imported is not None:
+        return "Another program collected the answers; they were imported as it wrote them."
+    source = "simulated programs" if edition.run.manifest.simulated else "the models' endpoints"
+    return f"Each prompt was sent {times(edition)} to {source}; every reply is kept."
+
+
+def _annotation(edition: Edition) -> dict[str, Any]:
+    """Return how responses were masked and labeled; of an imported run, nothing that was not done."""
+    imported = edition.run.manifest.imported
+    missing = imported.not_done if imported is not None else ()
+    masked = "Judges saw prompt and response with every term of the attribute as [PERSON]; mask_spans says where."
+    rule = "Two primary judges label each response; where they differ a tiebreak votes and two of three decide."
+    contested = "Without two equal votes the row is contested."
+    vendors = "" if imported is not None else " No judge labels a model of its own vendor."
+    single = "second_judge" in missing
+    return {
+        "rai:dataPreprocessingProtocol": ["None: nothing was masked." if "masking" in missing else masked],
+        "rai:dataAnnotationProtocol": ["One judge labels each response."] if single else [rule, contested + vendors],
+        "rai:annotationsPerItem": "1" if single else "2 or 3",
     }
 
 
