@@ -80,13 +80,17 @@ class TestNumberToEvidence:
             page.wait_for_url("**#age")
             inside = page.locator("#age")
             expect(inside).to_be_visible()
+            assert "scored answers" in inside.inner_text()
+            inside.locator("a", has_text="Concept by concept").click()
+            page.wait_for_url("**/numbers.html#age")
+            expect(inside).to_be_visible()
             assert "rests on" in inside.inner_text()
             inside.locator("a", has_text="set").first.click()
             comes_to(page, lambda url: "/receipts/" in url)
             assert page.locator("h1").count() == 1
 
     def test_answers_without_a_value_are_one_click_away(self, site, page):
-        page.goto(site.http + site.kinds["model"] + "#age")
+        page.goto(site.http + site.kinds["numbers"] + "#age")
         page.locator("#age a", has_text="refused").first.click()
         comes_to(page, lambda url: "model=sim-alpha/one&attribute=age&status=refused" in url)
         expect(page.locator("#filter-status")).to_have_value("refused")
@@ -225,7 +229,7 @@ class TestOnAPhone:
                 assert self.inside(cell)
             assert kappa.bounding_box()["y"] - row.bounding_box()["y"] < 20
 
-    @pytest.mark.parametrize("kind", ["judging", "model", "attribute", "control", "run"])
+    @pytest.mark.parametrize("kind", ["judging", "numbers", "attribute", "control", "run"])
     def test_a_table_of_cards_needs_no_sideways_scroll_and_names_every_number(self, site, phone, kind):
         phone.goto(site.http + site.kinds[kind])
         phone.evaluate("() => { for (const d of document.querySelectorAll('details')) d.open = true; }")
