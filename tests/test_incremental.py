@@ -229,7 +229,7 @@ class TestWordsAndLooks:
     def test_a_receipt_template_renders_every_receipt_again(self, site, tmp_path, own_words):  # noqa: F811
         templates, _ = own_words
         content, out = site
-        page = templates / "receipt.html"
+        page = templates / "_judged.html"
         page.write_text(page.read_text().replace("Show what the judges saw", "Show it as the judges saw it"))
         forget()
         run_publish(content, out)

@@ -312,7 +312,7 @@ TAMPERED: dict[str, tuple[Callable[[Path], None], str, str]] = {
         f"{SET}/direct.g0.1.html",
         "hashes and keys",
     ),
-    "a label on its set page": text_on(f"{SET}/index.html", r"\b(?:MIXED|OPPOSE|SUPPORT)\b(?= <span)", "final_label"),
+    "a label on its set page": text_on(f"{SET}/index.html", r"\b(?:MIXED|OPPOSE|SUPPORT)(?=</b> <span)", "final_label"),
     "a status on its set page": text_on(f"{SET}/index.html", r"(?<=st-)scored", "status"),
     "a receipt's id": text_on(f"{SET}/index.html", r"(?<=Receipt <code>)\w{16}", "receipt_id"),
     "an answer more": text_on(f"{SET}/index.html", r'(?<=<article id="direct\.g0\.)0', "#direct.g0."),

@@ -17,3 +17,4 @@ history_option = click.option(
     type=click.Path(path_type=Path),
     help="Folder of site.toml, runs/ and history.toml.",
 )
+json_option = click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
