@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from generator.machine.options import json_option
 from generator.schema.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ _site = click.option(
     "--site", default="dist", show_default=True, type=click.Path(path_type=Path), help="The site that RUN is an id of."
 )
 _pin = click.option("--pin", metavar="HASH", help="The SHA-256 of manifest.json that you kept from before.")
-_json = click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
 
 
 @click.group("export")
@@ -33,7 +33,7 @@ def command() -> None:
 @click.argument("folder", type=click.Path(path_type=Path))
 @_site
 @_pin
-@_json
+@json_option
 def hugging_face(run: str, folder: Path, site: Path, pin: str | None, *, as_json: bool) -> None:
     """Write the data folder of RUN into FOLDER as a data set repository takes it.
 
@@ -52,7 +52,7 @@ def hugging_face(run: str, folder: Path, site: Path, pin: str | None, *, as_json
 @click.argument("file", type=click.Path(path_type=Path))
 @_site
 @_pin
-@_json
+@json_option
 def archive(run: str, file: Path, site: Path, pin: str | None, *, as_json: bool) -> None:
     """Write every data file of RUN into FILE, a .tar.zst, and print its SHA-256.
 
