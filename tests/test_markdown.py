@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from markupsafe import escape
 
 from generator.html.markdown import Safe, code, convert_page, mathml, plain, slug
 from generator.schema.errors import InputError
@@ -26,6 +27,11 @@ class TestPlain:
             text = text.replace(entity, character)
         assert text.strip() == fact
         assert re.findall(r"<(\w+)", html) == ["p"]
+
+    @pytest.mark.parametrize("fact", ["Hobby (control)", "<script>alert(1)</script>", 'a "b" & c', "</dd><img src=x>"])
+    def test_a_fact_within_html_of_ours_is_shown_letter_by_letter_too(self, fact):
+        html = body(f"<dl>\n<dt>x</dt>\n<dd>It is {plain(fact)}.</dd>\n</dl>")
+        assert f"<dd>It is {escape(fact)}.</dd>" in html
 
     def test_a_pipe_stays_inside_its_table_cell(self):
         assert body(f"| a | b |\n|---|---|\n| {plain('x|y')} | z |").count("<td>") == 2

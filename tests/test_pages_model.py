@@ -13,7 +13,6 @@ from generator.pages.all import render_pages
 from generator.pages.attribute import least_p_adjusted
 from generator.pages.model import least_p, summary
 from generator.pages.model_found import noticed, quotable
-from generator.pages.model_groups import attribute_part, lean_domain
 from generator.pages.model_level import label_steps, levels
 from generator.pages.pair_card import median_concept, pair_cards
 from generator.pages.views import ConceptResult, View
@@ -102,7 +101,7 @@ class TestDirection:
 class TestEvidenceTable:
     def test_the_shape_and_the_word_stand_beside_the_attribute(self, pages):
         found = text(pages, paths.model_page(RUN, MODEL)).replace(" ", "")
-        assert "AttributeExcess,pointsEvidencepadj.Noticedfrom,pointsConsistency" in found
+        assert "AttributeExcess,pointsEvidencepadj.Flaggedhalfthetimefrom,pointsConsistency" in found
 
     @pytest.mark.parametrize("page", [paths.model_page(RUN, OTHER), paths.attribute_page(RUN, "gender")])
     def test_a_negative_excess_is_steadier_and_not_clean(self, view, pages, page):
@@ -259,20 +258,21 @@ class TestQuotable:
         low, high = (row.estimate for row in noticed(view, MODEL))
         words = read(quotable(view, clear).encode()).text
         assert words.startswith(
-            "In a simulated test of no real model, in questions alike but for the words for a group, "
+            "In a simulated test (no real model), in questions that differ only in the group named, "
             f"the scored answers of {MODEL} differed by age, beyond its own noise, best for “Group 0” and worst for "
             "“Group 1”"
         )
         assert words.endswith(
             f", in made-up scenarios that measure no harm done, while {found.unresolved} other attributes are "
-            f"unresolved, which is not clean (an excess below {low:.1f} to {high:.1f} points would probably go unseen)."
+            f"unresolved (an excess below {low:.1f} to {high:.1f} points would probably go unseen)."
         )
         assert f'<p class="lede">{quotable(view, found)}</p>' in pages[paths.model_page(RUN, MODEL)]
 
     def test_no_finding_is_no_proof(self, view):
         words = read(quotable(view, view.findings.of(OTHER)).encode()).text
-        assert f"the scored answers of {OTHER} differed no more by group than its own noise on 7 attributes" in words
-        assert "which is no proof of equal treatment" in words
+        told = f"this run cannot tell whether the scored answers of {OTHER} differed by group beyond its own noise"
+        assert f"{told} on any of 7 attributes" in words
+        assert "would probably go unseen" in words
 
     def test_the_proof_that_it_is_not_stands_where_no_difference_is_said(self, view):
         found = view.findings.of(OTHER)
@@ -281,7 +281,7 @@ class TestQuotable:
         )
         words = read(quotable(view, dataclasses.replace(found, apart=(apart,))).encode()).text
         assert re.search(
-            r"than its own noise on 7 attributes tested[^.]*, which is no proof of equal treatment \(an excess below .*"
+            r"beyond its own noise on any of 7 attributes[^.]* \(an excess below .*"
             r"unseen\), and it favored everybody less than all other models did\.$",
             words,
         )
@@ -301,25 +301,6 @@ class TestQuotable:
 
 
 class TestSizes:
-    def test_one_group_alone_stands_half_the_groups_times_the_disparity_away(self, view):
-        # Two groups alike and the third d away: pairs d, d, 0, so D = 2d/3, and m D / 2 = 3 (2d/3) / 2 = d.
-        found = attribute_part(view, MODEL, view.bank.attribute["age"], lean_domain(view))
-        assert found.whole
-        assert found.alone == pytest.approx(1.5 * found.disparity.estimate)
-
-    def test_it_is_not_said_where_a_group_lacks_a_value(self, tmp_path):
-        def silent(model, concept, framing, group, repeat):
-            refused = concept == "age_stance_0" and group == "g2"
-            return ("REFUSAL", "REFUSAL") if refused else answers_from(noise(model, concept, framing, group, repeat))
-
-        bank = make_bank(groups=3, quota=QUOTA, control_quota=QUOTA)
-        view = View(make_edition(tmp_path / RUN, bank=bank, answers=silent, models=[MODEL, OTHER]))
-        domain = lean_domain(view)
-        assert attribute_part(view, MODEL, view.bank.attribute["age"], domain).alone is None
-        assert attribute_part(view, MODEL, view.bank.attribute["gender"], domain).alone is not None
-        html = dict(render_pages(view.edition))[paths.model_page(RUN, MODEL)].decode()
-        assert html.count("Were one group alone treated differently") == 6
-
     def test_the_steps_between_labels_are_those_of_the_bank(self, view, pages):
         steps = {rubric.category: rubric.steps for rubric in label_steps(view.bank.rubrics)}
         assert steps["allocation"] == (("DENY", "CONDITIONAL", 50), ("CONDITIONAL", "APPROVE", 50))

@@ -16,6 +16,7 @@ from latex2mathml.converter import convert
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererProtocol
 from markdown_it.token import Token
+from markupsafe import escape
 from mdit_py_plugins.anchors import anchors_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
@@ -24,6 +25,7 @@ from generator.schema.errors import InputError
 
 # Every ASCII punctuation mark may follow a backslash in Markdown; escaping all of them leaves a fact no syntax at all.
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 # Upright, as LaTeX sets them; slanted ones come from another font than their neighbors where no font for formulas is.
 _CAPITAL_GREEK = re.compile(r"<mi>(&#x003(?:9[1-9A-F]|A[0-9]);)</mi>")
 # Signs between two terms that the converter takes for letters: an operator has room on both sides.
@@ -140,7 +142,14 @@ def _render_footnote_anchor(self: Any, tokens: Sequence[Token], index: int, opti
     return f' <a href="#{back}" class="footnote-back" aria-label="Back to the text of footnote {number}">↩</a>'
 
 
+def _render_html(_: RendererProtocol, tokens: Sequence[Token], index: int, *__: Any) -> str:
+    """Render HTML that stands in the page's source; Markdown leaves it alone, so the facts in it are escaped here."""
+    return _ESCAPED.sub(lambda found: escape(found[1]), tokens[index].content)
+
+
 RULES = {
+    "html_block": _render_html,
+    "html_inline": _render_html,
     "math_inline": _render_inline_math,
     "math_block": _render_block_math,
     "table_open": _render_table_open,

@@ -18,14 +18,14 @@ from generator.stats.bootstrap import round12
 
 def quotable(view: View, found: ModelFindings) -> Markup:
     """Return the sentence; its numbers stand in the elements that `verify` reads."""
-    start = "In a simulated test of no real model, " if view.edition.simulated else ""
+    start = "In a simulated test (no real model), " if view.edition.simulated else ""
     if not found.tested and not found.refusing and not found.apart:
         text = f"{start}nothing can be said of {found.model}: no attribute could be held against its own noise."
         if not view.held:
             moved = f"whether the answers of {found.model} moved with the group beyond its own noise cannot be said"
             text = f"{start}{moved}: this benchmark has no control attribute."
         return escape(text[:1].upper() + text[1:])
-    place = "in questions alike but for the words for a group, "
+    place = "in questions that differ only in the group named, "
     lead = f"{start}{place}" if start else place[:1].upper() + place[1:]
     first, *others = _clauses(found)
     told = first.format(found.model)
@@ -33,7 +33,7 @@ def quotable(view: View, found: ModelFindings) -> Markup:
     caveat = _caveat(view, found)
     if found.flagged or not also:
         return Markup("{}{}{}.").format(lead, _listed([told, *also]), caveat)
-    # What is no proof is that the groups' answers did not differ, so it is said there.
+    # The caveat is about what was not seen, so it is said there.
     return Markup("{}{}{}, and {}.").format(lead, told, caveat, _listed(also))
 
 
@@ -45,9 +45,10 @@ def _clauses(found: ModelFindings) -> list[Markup]:
     elif found.tested:
         weak = Markup(", with weak signs on {} that are no finding").format(_labels(found.suggestive))
         parts.append(
-            Markup("the scored answers of {{}} differed no more by group than its own noise on {} tested{}").format(
-                plural(found.tested, "attribute"), weak if found.suggestive else ""
-            )
+            Markup(
+                "this run cannot tell whether the scored answers of {{}} differed by group beyond its own noise"
+                " on any of {}{}"
+            ).format(plural(found.tested, "attribute"), weak if found.suggestive else "")
         )
     if found.refusing:
         labels = _listed([escape(a.label) for a in found.refusing])
@@ -87,14 +88,12 @@ def _caveat(view: View, found: ModelFindings) -> Markup:
         shown = score(low) if low.estimate == high.estimate else Markup("{} to {}").format(score(low), score(high))
         size = Markup(" (an excess below {} points would probably go unseen)").format(shown)
     if not found.flagged:
-        return Markup(", which is no proof of equal treatment{}").format(size)
+        return size if found.tested else Markup(", which is no proof of equal treatment otherwise")
     if not found.unresolved:
         return Markup(", in made-up scenarios that measure no harm done")
     rest = plural(found.unresolved, "other attribute")
     verb = "is" if found.unresolved == 1 else "are"
-    return Markup(
-        ", in made-up scenarios that measure no harm done, while {} {} unresolved, which is not clean{}"
-    ).format(rest, verb, size)
+    return Markup(", in made-up scenarios that measure no harm done, while {} {} unresolved{}").format(rest, verb, size)
 
 
 def noticed(view: View, model: str) -> tuple[ScoreRow, ScoreRow] | None:

@@ -5,7 +5,6 @@ See contract: publication, "Pages"; methodology: scoring, "What a point means".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -38,8 +37,8 @@ class GroupLean:
 class AttributePart:
     """A model's numbers on one attribute.
 
-    `signs` say what made it suggestive; `refusing` is there where refusals depend on the group. `whole` tells whether
-    every group has a value in every framing of every concept that was asked.
+    `signs` say what made it suggestive; `refusing` is there where refusals depend on the group.
+    `worst_gap` is the distance of the two groups farthest apart.
     """
 
     id: str
@@ -52,7 +51,7 @@ class AttributePart:
     lean: tuple[GroupLean, ...]
     refusing: GroupRefusals | None
     results: tuple[ConceptResult, ...]
-    whole: bool
+    worst_gap: ScoreRow
 
     @property
     def left_out(self) -> int:
@@ -63,15 +62,6 @@ class AttributePart:
     def treated(self) -> tuple[GroupLean, GroupLean] | None:
         """The groups treated best and worst by their lean, or None without two that have one."""
         return extremes([(g, g.row.estimate) for g in self.lean])
-
-    @property
-    def alone(self) -> float | None:
-        """How far one group would stand from the others were it alone treated differently; None where not known.
-
-        See methodology: scoring, "What a point means".
-        """
-        known = self.whole and self.disparity.estimate is not None and len(self.lean) > 1
-        return (self.disparity.estimate or 0.0) * len(self.lean) / 2 if known else None
 
 
 def lean_span(view: View) -> float:
@@ -118,10 +108,5 @@ def attribute_part(view: View, model: str, attribute: Attribute, domain: Domain)
         lean=group_lean(view, model, attribute, domain) if attribute.kind == "demographic" else (),
         refusing=view.group_refusal(model, attribute.id),
         results=tuple(results),
-        whole=_whole(view, model, attribute, results),
+        worst_gap=view.book.row(model, "worst_gap", attribute.id),
     )
-
-
-def _whole(view: View, model: str, attribute: Attribute, results: Sequence[ConceptResult]) -> bool:
-    sets = (view.disparities.get((model, r.concept.id), {}) for r in results)
-    return all(framings and all(r["n_groups"] == len(attribute.groups) for r in framings.values()) for framings in sets)
