@@ -404,6 +404,14 @@ class TestHashes:
         (folder / "note.txt").write_text("A note on the run page.")
         assert run_version(folder) != before
 
+    def test_the_record_of_the_audits_draw_counts_and_its_sheets_do_not(self, tmp_path):
+        (tmp_path / "audit").mkdir()
+        found = [run_version(tmp_path)]
+        for name in ("sheet.csv", "sheet.html", "draw.json"):
+            (tmp_path / "audit" / name).write_text("x")
+            found.append(run_version(tmp_path))
+        assert found[0] == found[1] == found[2] != found[3]
+
     def test_a_sites_own_page_of_prose_counts(self, tmp_path):
         (tmp_path / "pages").mkdir()
         before = incremental.content_version(tmp_path)

@@ -98,8 +98,8 @@ def content_version(content: Path) -> str:
 
 
 def run_version(folder: Path) -> str:
-    """Return the hash of a run folder: manifest, bank, audit, notes and every shard."""
-    files = [*_files(folder, "*"), *_files(folder, "receipts/*")]
+    """Return the hash of a run folder: manifest, bank, audit with the record of its draw, notes and every shard."""
+    files = [*_files(folder, "*"), *_files(folder, "receipts/*"), *_files(folder, "audit/draw.json")]
     return hash_files(folder, (p for p in files if not p.name.endswith(_WORKING)))
 
 
