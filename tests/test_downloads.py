@@ -32,9 +32,10 @@ from generator.data.table_files import (
     weight_columns,
     write_table,
 )
+from generator.edition.comparison import Changes
 from generator.pages.all import RunCard, render_pages
 from generator.pages.data import render_data_page, script_json
-from generator.pages.root import render_feed
+from generator.pages.root import feed_entries, render_feed
 from generator.runs.redactions import Redaction, Redactions, read_redactions
 from generator.schema.canonical import sha256_hex
 from generator.schema.columns import RECEIPT_COLUMNS, RECEIPT_SCHEMA, Column
@@ -491,6 +492,5 @@ class TestPin:
 
     def test_the_feed_prints_it_for_every_run_listed(self):
         card = RunCard("run-a", "live", "2026-11-30", "published", (), 2, 10, "1", "0" * 64, None, None, "ab" * 32)
-        assert b"SHA-256 of data/manifest.json, which pins every file: " + b"ab" * 32 in render_feed(
-            SITE, "https://example.org", [card]
-        )
+        feed = render_feed(SITE, "https://example.org", feed_entries(SITE, [card], Changes(), []))
+        assert b"SHA-256 of data/manifest.json, which pins every file: " + b"ab" * 32 in feed

@@ -12,10 +12,13 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from generator.edition import paths
+from generator.edition.comparison import Changes
 from generator.edition.edition import Edition
+from generator.edition.history import History, Supersession, Withdrawal
 from generator.html.frame import NULL, TABLE_KEYS, number
 from generator.pages import root as pages_root
 from generator.pages.all import card_of, render_pages, render_root, render_sitemaps, render_tombstone
+from generator.pages.root import feed_entries, render_feed
 from generator.runs.reader import load_run
 from generator.scoring.gate import Standing, standing_of
 from generator.scoring.reasons import AuditMissing, AuditTooSmall, RubricUnaudited, in_words
@@ -556,6 +559,42 @@ class TestRoot:
         }
         assert set(root) == wanted
 
+    def test_the_head_names_the_feed_where_there_is_one(self, root, live, edition):
+        feed = (
+            "link",
+            {"rel": "alternate", "type": "application/atom+xml", "title": live.site.title, "href": "feed.xml"},
+        )
+        assert feed in read(root["index.html"]).tags
+        simulated = dict(render_root(dataclasses.replace(edition, base_url="https://example.org/bias"), [edition]))
+        assert feed not in read(simulated["index.html"]).tags
+
+    def test_while_nothing_may_be_listed_there_is_no_feed_and_no_sitemap(self, edition, root):
+        found = dict(render_root(dataclasses.replace(edition, base_url="https://example.org/bias"), [edition]))
+        assert "feed.xml" not in found
+        assert b"Sitemap" not in found["robots.txt"]
+        assert b"Sitemap: https://example.org/bias/sitemap.xml" in root["robots.txt"]
+        assert list(render_sitemaps("https://example.org/bias", [])) == []
+
+    def test_the_feed_dates_each_entry_by_what_it_tells(self, live):
+        history = History(
+            withdrawn=(Withdrawal(run="old-run", date="2027-02-01", reason="<b> & more"),),
+            superseded=(Supersession(run=RUN, by="next", date="2027-01-01"),),
+        )
+        site = live.site.model_copy()
+        site._history = history  # as read_site has it from the file beside site.toml
+        cards = [card_of(live), dataclasses.replace(card_of(live), run_id="next", date="2026-12-31")]
+        found = feed_entries(site, cards, Changes(), ["old-run"])
+        assert [(e.title, e.date) for e in found] == [
+            ("Run old-run was withdrawn", "2027-02-01"),
+            (f"Run {RUN} was superseded by run next", "2027-01-01"),
+            ("Run next", "2026-12-31"),
+            (f"Run {RUN}", live.run.manifest.date),
+        ]
+        feed = ET.fromstring(render_feed(site, "https://example.org/bias", found))
+        atom = "{http://www.w3.org/2005/Atom}"
+        assert feed.findtext(f"{atom}updated") == "2027-02-01T00:00:00Z"
+        assert feed.find(f"{atom}entry").findtext(f"{atom}summary") == "<b> & more"
+
     def test_without_a_base_address_there_is_no_feed(self, edition):
         assert "feed.xml" not in dict(render_root(edition, [edition]))
 
@@ -602,7 +641,8 @@ class TestRoot:
 
     def test_the_feed_lists_live_runs_only_with_their_dates(self, live, edition):
         simulated = dataclasses.replace(card_of(edition), run_id="sim")
-        feed = ET.fromstring(pages_root.render_feed(SITE, "https://example.org/bias", [card_of(live), simulated]))
+        listed = feed_entries(SITE, [card_of(live), simulated], Changes(), [])
+        feed = ET.fromstring(render_feed(SITE, "https://example.org/bias", listed))
         atom = "{http://www.w3.org/2005/Atom}"
         assert [e.findtext(f"{atom}title") for e in feed.iter(f"{atom}entry")] == [f"Run {RUN}"]
         assert feed.findtext(f"{atom}updated") == "2026-11-30T00:00:00Z"

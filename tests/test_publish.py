@@ -185,7 +185,8 @@ class TestStanding:
         silent = [p for p in pages if "Preview with real models, not a result" not in p.read_text()]
         assert [p.relative_to(out).as_posix() for p in silent if p.name != "DATA_DICTIONARY.html"] == []
         assert [p for p in pages if 'content="noindex"' not in p.read_text()] == []
-        assert "/runs/" not in (out / "sitemap.xml").read_text()
+        assert not (out / "sitemap.xml").exists()
+        assert "Sitemap" not in (out / "robots.txt").read_text()
 
     def test_every_page_of_a_simulated_run_says_so(self, base):
         pages = sorted((base / "dist").rglob("*.html"))

@@ -120,7 +120,12 @@ EDITS: dict[str, tuple[str, Change, str]] = {
     "a page gone": (f"{SECOND}/judging.html", Path.unlink, "file"),
     "a page too many": (f"{FIRST}/run.html", lambda p: shutil.copy(p, p.with_name("more.html")), "file"),
     "a page too many at the root": ("about.html", lambda p: shutil.copy(p, p.with_name("praise.html")), "file"),
-    "the sitemap": ("sitemap.xml", word(r"<urlset", "<urlset x"), "line"),
+    "a sitemap where nothing may be listed": (
+        "robots.txt",
+        lambda p: shutil.copy(p, p.with_name("sitemap.xml")),
+        "file",
+    ),
+    "a word of the list of changes": ("changes/index.html", word(r"newest", "oldest"), "line"),
     "what robots may read": ("robots.txt", word(r"Allow", "Disallow"), "line"),
     "a program to recompute with": (f"{DATA}/recompute.py", word(r"^", "raise SystemExit(0)\n"), "line"),
     "a word of the dictionary": (f"{DATA}/DATA_DICTIONARY.html", word(r"</p>", " Trust us.</p>"), "line"),
@@ -133,6 +138,7 @@ EDITS: dict[str, tuple[str, Change, str]] = {
 NAMED = {
     "a file too many among the assets": r"assets/site\.\w+\.js\.js",
     "a page too many": f"{FIRST}/more.html",
+    "a sitemap where nothing may be listed": "sitemap.xml",
     "a page too many at the root": "praise.html",
 }
 

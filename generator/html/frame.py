@@ -16,7 +16,7 @@ so what every template may use:
 `notices`      tuple of Notice(kind, heading, lines): simulated, preview, withheld, supersedes, superseded, source
 `source`       "run": a page of the edition's run; a page of the root quotes its "figures" or "none" of them
 `mark`         "simulated" or "preview", empty for a publication; titles, kickers and the footer show it
-`robots`       "noindex" or None; `canonical`, `card` (picture) absolute addresses or None
+`robots`       "noindex" or None; `canonical`, `card` (picture) absolute addresses or None; `feed` the feed's
 `picture`      (path, words) of the card where it is a figure, else None
 `csp`          the page's Content-Security-Policy; `scripts` assets loaded deferred (these run from file:// too);
                `modules` assets loaded as ES modules, but not from file://, where a browser refuses them
@@ -253,6 +253,7 @@ def frame(
         "mark": mark_of(edition),
         "robots": None if indexable else "noindex",
         "canonical": f"{base}/{page}" if base else None,
+        "feed": link("feed.xml") if base and edition and edition.indexable else None,
         "card": f"{base}/{picture[0] if picture else card_path(edition)}" if base and edition else None,
         "picture": picture,
         "csp": content_security_policy(wasm=wasm),

@@ -135,7 +135,10 @@ def render_not_found(site: Site, base_url: str | None) -> bytes:
 
 
 def robots(base_url: str | None) -> bytes:
-    """Return robots.txt: everything may be read; pages that may not be indexed say so themselves."""
+    """Return robots.txt: everything may be read; pages that may not be indexed say so themselves.
+
+    `base_url` is the address below which the sitemap lies, None where there is none.
+    """
     lines = ["User-agent: *", "Allow: /"]
     if base_url:
         lines += ["", f"Sitemap: {base_url}/sitemap.xml"]
@@ -192,11 +195,13 @@ def _urlset(base_url: str, pages: Sequence[tuple[str, str]]) -> bytes:
 
 
 def render_sitemaps(base_url: str, pages: Iterable[tuple[str, str]]) -> Iterator[tuple[str, bytes]]:
-    """Yield sitemap.xml over (page, date), split at 50,000 with an index in front when there are more.
+    """Yield sitemap.xml over (page, date), split at 50,000 with an index in front; nothing for none.
 
     Pass pages of indexable runs and of the root only.
     """
     listed = sorted(pages)
+    if not listed:
+        return
     if len(listed) <= SITEMAP_SIZE:
         yield "sitemap.xml", _urlset(base_url, listed)
         return
@@ -210,30 +215,71 @@ def render_sitemaps(base_url: str, pages: Iterable[tuple[str, str]]) -> Iterator
     yield "sitemap.xml", text.encode()
 
 
-def render_feed(site: Site, base_url: str, cards: Sequence[RunCard]) -> bytes:
-    """Render feed.xml (Atom): one entry for each indexable run, newest first; dates are the manifests'."""
-    listed = sorted((c for c in cards if c.indexable), key=lambda card: (card.date, card.run_id), reverse=True)
-    entries = "".join(_entry(base_url, card) for card in listed)
-    updated = listed[0].date if listed else "1970-01-01"
+@dataclass(frozen=True)
+class FeedEntry:
+    """One entry of the feed: its address below the site, unique, and the date of what it tells."""
+
+    title: str
+    page: str
+    date: str
+    text: str
+
+
+def feed_entries(site: Site, cards: Sequence[RunCard], changes: Changes, removed: Sequence[str]) -> list[FeedEntry]:
+    """Return what the feed tells, newest first: runs, what changed between them, what became of any.
+
+    A run is dated by its manifest, a change by the newer run, a withdrawal or replacement by the history's own date.
+    """
+    listed = {card.run_id for card in cards if card.indexable}
+    found = [
+        FeedEntry(f"Run {card.run_id}", paths.run_index(card.run_id), card.date, _card_words(card))
+        for card in cards
+        if card.indexable
+    ]
+    for one in changes.comparisons:
+        if one.indexable and changes.since_the_last(one.new.run_id) is one:
+            page = paths.change_page(one.new.run_id, one.old.run_id)
+            title = f"Change from run {one.old.run_id} to run {one.new.run_id}"
+            found.append(FeedEntry(title, page, one.new.date, summary(one)))
+    for gone in site.history.withdrawn:
+        if gone.run in removed:
+            title = f"Run {gone.run} was withdrawn"
+            found.append(FeedEntry(title, f"{paths.run_index(gone.run)}#withdrawn", gone.date, gone.reason))
+    for entry in site.history.superseded:
+        if entry.run in listed and entry.by in listed:
+            title = f"Run {entry.run} was superseded by run {entry.by}"
+            text = f"Run {entry.by} replaces it; both stay published."
+            found.append(FeedEntry(title, f"{paths.run_index(entry.run)}#superseded", entry.date, text))
+    return sorted(found, key=lambda entry: (entry.date, entry.page), reverse=True)
+
+
+def _card_words(card: RunCard) -> str:
+    text = f"{card.models} models, {card.rows:,} answers, bank {card.bank_version}."
+    if card.manifest_sha256:
+        text += f" SHA-256 of data/manifest.json, which pins every file: {card.manifest_sha256}."
+    return text
+
+
+def render_feed(site: Site, base_url: str, listed: Sequence[FeedEntry]) -> bytes:
+    """Render feed.xml (Atom) from its entries, the newest first; at least one."""
+    entries = "".join(_entry(base_url, entry) for entry in listed)
     text = (
         f'{_XML}<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="{escape(site.language)}">\n'
         f"<title>{escape(site.title)}</title>\n"
         f"<subtitle>{escape(site.description)}</subtitle>\n<id>{escape(base_url)}/</id>\n"
         f'<link rel="self" href="{escape(base_url)}/feed.xml"/>\n<link href="{escape(base_url)}/index.html"/>\n'
-        f"<author><name>{escape(site.publisher)}</name></author>\n<updated>{updated}T00:00:00Z</updated>\n{entries}</feed>\n"
+        f"<author><name>{escape(site.publisher)}</name></author>\n<updated>{listed[0].date}T00:00:00Z</updated>\n"
+        f"{entries}</feed>\n"
     )
     return text.encode()
 
 
-def _entry(base_url: str, card: RunCard) -> str:
-    address = escape(f"{base_url}/{paths.run_index(card.run_id)}")
-    text = f"{card.models} models, {card.rows:,} answers, bank {card.bank_version}."
-    if card.manifest_sha256:
-        text += f" SHA-256 of data/manifest.json, which pins every file: {card.manifest_sha256}."
+def _entry(base_url: str, entry: FeedEntry) -> str:
+    address = escape(f"{base_url}/{entry.page}")
     return (
-        f"<entry>\n<title>Run {escape(card.run_id)}</title>\n<id>{address}</id>\n"
-        f'<link href="{address}"/>\n<updated>{card.date}T00:00:00Z</updated>\n'
-        f"<summary>{escape(text)}</summary>\n</entry>\n"
+        f"<entry>\n<title>{escape(entry.title)}</title>\n<id>{address}</id>\n"
+        f'<link href="{address.partition("#")[0]}"/>\n<updated>{entry.date}T00:00:00Z</updated>\n'
+        f"<summary>{escape(entry.text)}</summary>\n</entry>\n"
     )
 
 
@@ -258,8 +304,10 @@ def render_root(
     yield from render_changes(front, changes)
     yield paths.RUNS_PAGE, render_runs(front, cards, removed)
     yield "404.html", render_not_found(front.site, front.base_url)
-    yield "robots.txt", robots(front.base_url)
+    # While nothing may be listed there is neither sitemap nor feed, and robots.txt names none.
+    address = front.base_url if any(card.indexable for card in cards) else None
+    yield "robots.txt", robots(address)
     yield "_headers", headers()
     yield ".nojekyll", b""
-    if front.base_url:
-        yield "feed.xml", render_feed(front.site, front.base_url, cards)
+    if address:
+        yield "feed.xml", render_feed(front.site, address, feed_entries(front.site, cards, changes, removed))
