@@ -204,6 +204,10 @@ class TestVegaLite:
 
 
 class TestEmbedding:
+    def test_a_page_to_embed_carries_the_notice_that_verify_looks_for(self, files, figures):
+        for figure in figures:
+            assert b'class="small notice notice-simulated"' in files[f"{figure.place}.html"]
+
     def test_the_snippet_frames_the_page_to_embed(self, edition, figures):
         at = View(dataclasses.replace(edition, base_url="https://example.org/bias"))
         snippet = embed_snippet(at, dataclasses.replace(figures[0], title='a "b" <c>'))
