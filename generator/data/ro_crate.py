@@ -79,7 +79,7 @@ def _around(edition: Edition) -> list[dict[str, Any]]:
         publisher["contactPoint"] = {"@id": site.contact_url}
         found.append({"@id": site.contact_url, "@type": "ContactPoint", "name": site.contact, "url": site.contact_url})
     if site.code_url:
-        program = {"@id": _CODE, "@type": "SoftwareApplication", "name": "AIBiasBench", "url": site.code_url}
+        program = {"@id": _CODE, "@type": "SoftwareApplication", "name": "aibiasbench", "url": site.code_url}
         found.append({**program, "version": edition.run.manifest.harness_sha})
     return found
 

@@ -35,7 +35,7 @@ SECTION_NOTES = {
     "tables": "What the pages show, and what it was computed from.",
     "receipts": OTHER_TABLES["receipts"],
     "bootstrap_weights": OTHER_TABLES["bootstrap_weights"],
-    "notebooks": "One for each question, with this run's address filled in. They need AIBiasBench installed.",
+    "notebooks": "One for each question, with this run's address filled in. They need the Python package aibiasbench.",
     "every_eval_ever": "One JSON record a model in the layout of Every Eval Ever, schema 0.3.0, for other tools.",
     "": "The run as the harness described it, the bank, metadata, and four programs that recompute the scores.",
 }

@@ -76,6 +76,7 @@ class KeptParts:
             repr(manifest.model(model)),
             repr((self.edition.standing.state, self.edition.standing.reasons, sorted(self.edition.standing.withheld))),
             repr((self.edition.superseded_by, self.edition.mode, sorted(self.edition.runs or ()))),
+            repr((self.edition.run_name, self.edition.audit_name)),
         )
 
     def _withdrawn(self, model: str) -> str:

@@ -27,7 +27,7 @@ def test_the_legend_is_folded_and_its_link_opens_it_without_a_script(site, brows
     with context_of(browser, scripts=False) as context, opened(context, site.file) as watched:
         page = watched.page
         page.goto(site.file + site.kinds["leaderboard"])
-        legend = page.locator("details.reading dl")
+        legend = page.locator("details.reading dl.reading-key")
         assert not legend.is_visible()
         page.get_by_role("link", name="How to read this").click()
         assert legend.is_visible()

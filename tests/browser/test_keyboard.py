@@ -12,7 +12,10 @@ FOCUS = """() => {
   const e = document.activeElement;
   if (!e || e === document.body) return null;
   const box = e.getBoundingClientRect(), style = getComputedStyle(e);
-  const drawn = parseFloat(style.outlineWidth) > 0 && style.outlineStyle !== "none";
+  const outlined = parseFloat(style.outlineWidth) > 0 && style.outlineStyle !== "none";
+  // A line of a figure has a frame of its own, since an outline around its parts would be cut by the drawing.
+  const frame = e.matches("g.hit") && getComputedStyle(e.querySelector("rect"));
+  const drawn = outlined || (frame && frame.stroke !== "none" && parseFloat(frame.strokeWidth) >= 2);
   return {
     text: `${e.tagName} ${(e.textContent || e.value || e.name || "").trim().slice(0, 30)}`,
     place: [...document.querySelectorAll("*")].indexOf(e),

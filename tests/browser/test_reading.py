@@ -104,7 +104,7 @@ class TestCharts:
             visible = watched.page.locator("figure.plot svg:visible")
             assert visible.count() == 1
             assert f"chart-{shown}" in visible.get_attribute("class")
-            assert watched.page.get_by_role("img", name="Consistency of sim-alpha/one by attribute").count() == 1
+            assert watched.page.get_by_role("group", name="Consistency of sim-alpha/one by attribute").count() == 1
 
     @pytest.mark.parametrize("width", [320, 360, 1280])
     @pytest.mark.parametrize("kind", ["model", "attribute"])
@@ -113,7 +113,8 @@ class TestCharts:
             watched.page.goto(site.http + site.kinds[kind])
             boxes = watched.page.evaluate(
                 """() => [...document.querySelectorAll("figure.plot svg")].filter((s) => s.checkVisibility())
-                  .flatMap((s) => [...s.querySelectorAll("text")].filter((t) => t.textContent.trim()))
+                  .flatMap((s) => [...s.querySelectorAll("text")]
+                    .filter((t) => t.textContent.trim() && t.checkVisibility({ visibilityProperty: true })))
                   .map((t) => { const b = t.getBoundingClientRect();
                     return [t.textContent, b.left, b.right, b.top, b.bottom]; })"""
             )
@@ -132,8 +133,9 @@ class TestCharts:
                   const shown = drawings.find((s) => s.checkVisibility());
                   const box = (e) => { const b = e.getBoundingClientRect();
                     return [e.textContent, b.left, b.right, b.top, b.bottom]; };
-                  return [[...shown.querySelectorAll("text")].filter((t) => t.textContent.trim()).map(box),
-                    [...shown.querySelectorAll('[fill="var(--band)"]')].map(box)]; }"""
+                  const drawn = (t) => t.textContent.trim() && t.checkVisibility({ visibilityProperty: true });
+                  return [[...shown.querySelectorAll("text")].filter(drawn).map(box),
+                    [...shown.querySelectorAll('[fill^="var(--band,"]')].map(box)]; }"""
             )
             assert bands
             assert [a[0] for a in words for b in bands if overlaps([a, b])] == []
