@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 
 from generator.edition import paths
 from generator.edition.comparison import Changes, Comparison, Point
+from generator.machine.kept_files import kept_bytes
 from generator.publishing.fingerprints import text_hash
-from generator.publishing.kept_scores import kept_bytes
 from generator.publishing.old_site import Published
 from generator.runs.reader import Run
 from generator.runs.redactions import Redactions

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from generator.machine.kept_files import kept_bytes
 from generator.publishing.fingerprints import text_hash
 from generator.runs.reader import Run
-from generator.schema.canonical import sha256_hex
 from generator.scoring.audit import Coverage
 from generator.scoring.run import Scored
 
@@ -36,26 +35,6 @@ def kept_scored(run: Run, withheld: frozenset[str], code: str, folder: Path, mak
     known = kept_bytes(file, key, lambda: _packed(make()))
     # Unpacked in either case: what a page is made from is the same object whether the scores were kept or not.
     return _unpacked(known)
-
-
-def kept_bytes(file: Path, key: str, make: Callable[[], bytes]) -> bytes:
-    """Return what a file holds under a key, or make it and keep it there; a damaged file is made anew."""
-    known = _whole(file, key)
-    if known is None:
-        known = make()
-        file.parent.mkdir(parents=True, exist_ok=True)
-        part = file.with_suffix(f".{os.getpid()}.part")  # two publishes may make the same at once
-        part.write_bytes(f"{key}\n{sha256_hex(known)}\n".encode() + known)
-        part.replace(file)
-    return known
-
-
-def _whole(file: Path, key: str) -> bytes | None:
-    try:
-        made_from, digest, data = file.read_bytes().split(b"\n", 2)
-    except (OSError, ValueError):
-        return None
-    return data if made_from == key.encode() and digest == sha256_hex(data).encode() else None
 
 
 def _packed(scored: Scored) -> bytes:
