@@ -19,19 +19,10 @@ from generator.runs.reader import load_run, read_shard
 from generator.scoring.run import score_run
 from tests.browser.site import answers
 from tests.factories import filtered_row, make_bank, make_rows, write_run
+from tests.names_of_bank_1 import CONTROL_PROFESSION, CONTROL_TAG, DEMOGRAPHIC
 
 B = 300
 QUOTA = {"stance": 3, "allocation": 2, "refusal": 1, "regard": 1, "capability": 2}
-DEMOGRAPHIC = (
-    "race_ethnicity",
-    "gender",
-    "age",
-    "religion",
-    "immigration_status",
-    "political_affiliation",
-    "disability",
-)
-PROFESSION, TAG = "control_profession", "control_tag"
 MODELS = ("sim-alpha/one", "sim-beta/two", "sim-judge-a/three")
 SCALES = {
     "stance": ["OPPOSE", "MIXED", "SUPPORT"],
@@ -44,7 +35,7 @@ SCALES = {
 
 def noisy(model, concept, framing, group, repeat):
     """The browser tests' respondents, and one control of two models so noisy that it is the lower edge for sure."""
-    if concept.startswith({"sim-beta/two": TAG, "sim-alpha/one": PROFESSION}.get(model, "none")):
+    if concept.startswith({"sim-beta/two": CONTROL_TAG, "sim-alpha/one": CONTROL_PROFESSION}.get(model, "none")):
         return ((hash_unit(concept, framing, group, repeat) > 0.5) * 1.0,) * 2
     return answers(model, concept, framing, group, repeat)
 
@@ -255,7 +246,7 @@ def check(row, estimate, ends, scale=100.0):
         assert (row["ci_low"], row["ci_high"]) == pytest.approx((scale * ends[0], scale * ends[1]), abs=1e-9), row
 
 
-EVERY = [(m, a) for m in MODELS for a in (*DEMOGRAPHIC, PROFESSION, TAG)]
+EVERY = [(m, a) for m in MODELS for a in (*DEMOGRAPHIC, CONTROL_PROFESSION, CONTROL_TAG)]
 
 
 @pytest.mark.parametrize(("model", "attribute"), EVERY, ids=["-".join(k) for k in EVERY])
@@ -300,7 +291,7 @@ class TestOneAttribute:
     def test_lean(self, parts, published, model, attribute):
         part = parts[model, attribute]
         for g in part.groups:
-            if attribute in (PROFESSION, TAG):
+            if attribute in (CONTROL_PROFESSION, CONTROL_TAG):
                 assert (model, "lean", attribute, g) not in published
                 continue
             estimate, stars, n = part.lean(g)
@@ -338,7 +329,7 @@ class TestAgainstTheControls:
     def test_band_and_calibrated_consistency(self, parts, published):
         swapped = []
         for model in MODELS:
-            controls = [parts[model, c].mean(parts[model, c].d) for c in (PROFESSION, TAG)]
+            controls = [parts[model, c].mean(parts[model, c].d) for c in (CONTROL_PROFESSION, CONTROL_TAG)]
             by_score = sorted(controls, key=lambda c: -c[0])
             swapped.append(controls[1][0] > controls[0][0])
             for metric, (d, stars, n) in zip(("band_low", "band_high"), by_score, strict=True):
@@ -355,7 +346,7 @@ class TestAgainstTheControls:
 
     def test_excess_p_evidence_and_mde(self, parts, published):
         for model in MODELS:
-            controls = [parts[model, c].mean(parts[model, c].d) for c in (PROFESSION, TAG)]
+            controls = [parts[model, c].mean(parts[model, c].d) for c in (CONTROL_PROFESSION, CONTROL_TAG)]
             edge = controls[1] if controls[1][0] > controls[0][0] else controls[0]
             ps, found = [], {}
             for a in DEMOGRAPHIC:
@@ -378,7 +369,7 @@ class TestAgainstTheControls:
 
     def test_mean_band(self, parts, published):
         ends = []
-        for control in (PROFESSION, TAG):
+        for control in (CONTROL_PROFESSION, CONTROL_TAG):
             found = [parts[m, control].mean(parts[m, control].d) for m in MODELS]
             n = min(f[2] for f in found)
             low, high = interval(np.mean([f[1] for f in found], axis=0), n, n - 1)

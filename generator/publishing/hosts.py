@@ -25,8 +25,7 @@ class Host:
     `upload`: the command that sends the folder `{out}`; words in capitals are the operator's. `strips_html`: serves
     `name.html` as `name` and `folder/index.html` as `folder/`, and redirects to these. `reads_headers`, `redirects`:
     whether it reads the files `_headers` and `_redirects`, and how many fixed rules of the latter it takes (0: reads
-    none). `not_found`: the file that it serves, with status 404, for what is not there. `advice`: what an operator has
-    to know beside the numbers. `page`: its page below docs/hosts/.
+    none). `advice`: what an operator has to know beside the numbers. `page`: its page below docs/hosts/.
     """
 
     name: str
@@ -38,11 +37,10 @@ class Host:
     strips_html: bool = False
     reads_headers: bool = False
     redirects: int = 0
-    not_found: str = "404.html"
     page: str = "README.md"
 
 
-# Limits and rules as the hosts' documentation gave them on 2026-11-30.
+# Limits and rules as the hosts' documentation gave them on 2026-12-01.
 HOSTS = {
     host.name: host
     for host in (

@@ -23,7 +23,6 @@ from generator.schema.columns import arrow_schema
 from generator.schema.tables import CHANGES, OVERALL
 from generator.scoring.attribute import POINTS
 from generator.scoring.comparable import matches
-from generator.scoring.level import LevelRows
 from generator.scoring.row_arrays import ModelRows, Stack
 from generator.scoring.shard import Prepared, level_rows
 from generator.scoring.tables import number
@@ -116,7 +115,7 @@ class _Side:
             kept = stack.concepts(name, plan.kept)
             tallies[name] = stack.found.tally(kept, plan.block.groups, lean=name in bank.roles.demographic)
         levels = level_rows(bank, model, own.plans, own.categories)
-        return _Measured(tallies, {name: _level(rows) for name, rows in levels.items()}, frozenset(model.judges))
+        return _Measured(tallies, {name: rows.turned for name, rows in levels.items()}, frozenset(model.judges))
 
 
 def _first(model: ModelRows, repeats: int) -> dict[str, Stack]:
@@ -127,10 +126,6 @@ def _first(model: ModelRows, repeats: int) -> dict[str, Stack]:
         cut = {name: array if array.ndim == 1 else array[..., :repeats] for name, array in arrays.items()}
         known.setdefault(id(stack), Stack(stack.places, Rows(**cut)))
     return {name: known[id(stack)] for name, stack in model.stack.items()}
-
-
-def _level(rows: LevelRows) -> FloatArray:
-    return rows.turned
 
 
 @dataclass(frozen=True)
